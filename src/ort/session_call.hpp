@@ -1,0 +1,65 @@
+// The calls into ORT that compile a model and open one. Blocking; may crash or hang inside an EP: compiling belongs into
+// the worker process.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ort/catalog.hpp"
+
+namespace precast::ort {
+
+// Everything of session options that the user can set.
+struct SessionSettings {
+  std::map<std::string, std::string> config_entries;       // --session-options K=V
+  std::optional<int> optimization_level;                     // 0 disable_all, 1 basic, 2 extended, 99 all; none = default
+  std::map<std::string, std::int64_t> free_dimensions;       // by symbolic name
+};
+
+// 'disable', 'basic', 'extended', 'all' or the number.
+[[nodiscard]] Result<int> parse_optimization_level(std::string_view text);
+[[nodiscard]] std::string_view optimization_level_name(int level);
+
+// Session options bound to the target (AppendExecutionProvider_V2 with its device and options; CPU EP: nothing added).
+[[nodiscard]] Result<Ort::SessionOptions> make_session_options(Catalog& catalog, const Target& target,
+                                                               const SessionSettings& settings);
+
+struct CompileCall {
+  std::filesystem::path model;
+  std::filesystem::path output;  // must not exist; its folder must
+  bool embed = false;
+};
+// flags ERROR_IF_NO_NODES_COMPILED | ERROR_IF_OUTPUT_FILE_EXISTS; optimisation level DISABLE_ALL unless set.
+// "No node runs on this EP" (ORT: "Unable to compile any nodes") while the EP logged no ERROR is ErrorCode::unsupported;
+// anything else compile_failed.
+[[nodiscard]] Result<void> compile_model(Catalog& catalog, const Target& target, const SessionSettings& settings,
+                                         const CompileCall& call);
+
+// {"OpenVINOExecutionProvider": 12, "CPUExecutionProvider": 3} from ORT's "nodes placed on" log lines; empty when ORT
+// said nothing. Parsed from captured lines.
+[[nodiscard]] std::map<std::string, std::uint64_t> parse_node_placement(const std::vector<LogLine>& lines);
+
+struct OpenedSession {
+  Ort::Session session{nullptr};
+  std::map<std::string, std::uint64_t> provider_nodes;  // empty = not known
+};
+
+struct OpenCall {
+  std::filesystem::path model;
+  bool compiled = false;          // session.disable_model_compile=1 and an absolute ep.context_file_path
+  bool want_node_counts = false;  // verbose logging during creation only
+  bool forbid_cpu_fallback = false;  // session.disable_cpu_ep_fallback=1
+};
+[[nodiscard]] Result<OpenedSession> open_session(Catalog& catalog, const Target& target,
+                                                 const SessionSettings& settings, const OpenCall& call);
+
+// GetModelCompatibilityForEpDevices. `compatibility` is the model's metadata entry "ep_compatibility_info.<EP>".
+enum class Compatibility : std::uint8_t { not_applicable, optimal, prefer_recompilation, unsupported };
+[[nodiscard]] Result<Compatibility> check_compatibility(Catalog& catalog, const Target& target,
+                                                        const std::string& compatibility);
+
+}  // namespace precast::ort

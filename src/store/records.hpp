@@ -1,0 +1,73 @@
+// The files of a store as plain data, and their text (JSON, one object, "schema": 1). Parsers are strict: wrong types,
+// unknown schema, bad hex, names that are not relative and plain: ErrorCode::corrupt, never an exception.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "precast/error.hpp"
+
+namespace precast::store {
+
+struct Artifact {
+  std::string path;  // relative to the generation's folder, UTF-8, no ".."
+  std::uint64_t size = 0;
+  std::string sha256;
+  friend bool operator==(const Artifact&, const Artifact&) = default;
+};
+
+// Which generation is current for a key. The manifest inside the generation holds the same, so that `verify` can check
+// a generation without its marker.
+struct Marker {
+  std::string key;
+  std::string identity;    // canonical JSON; its SHA-256 is the key
+  std::string generation;  // uuid
+  std::vector<Artifact> artifacts;  // model.onnx first
+  std::string compatibility;        // "ep_compatibility_info.<EP>" of the compiled model; empty = none
+  double compile_seconds = 0;
+  std::string created;  // RFC 3339 UTC
+  std::string precast_version;
+  // For people and retention, not part of the identity:
+  std::string model;   // resolved path of the source at compile time (bytes that are not UTF-8 escaped)
+  std::string ep;
+  std::string device;  // cpu, gpu, npu
+  std::string source_sha256;
+  friend bool operator==(const Marker&, const Marker&) = default;
+};
+
+[[nodiscard]] std::string serialize(const Marker& marker);
+[[nodiscard]] Result<Marker> parse_marker(std::string_view text);  // checks that identity hashes to key
+
+// A remembered failure (spec: "Remembered failures").
+struct FailedRecord {
+  std::string key;
+  std::string kind;  // "compile_failed", "timed_out", "crashed", "nothing_to_compile"
+  std::string reason;
+  std::string log_tail;
+  std::string time;  // RFC 3339 UTC, of the last one
+  std::uint32_t count = 1;
+  std::optional<std::uint64_t> deadline_ms;  // of a timeout
+  friend bool operator==(const FailedRecord&, const FailedRecord&) = default;
+};
+[[nodiscard]] std::string serialize(const FailedRecord& record);
+[[nodiscard]] Result<FailedRecord> parse_failed_record(std::string_view text);
+
+// One line of the statistics: lossy, appended without fsync.
+struct Event {
+  std::string kind;  // "hit", "miss", "compile", "failure", "use"
+  std::string time;  // RFC 3339 UTC
+  std::string key;
+  std::string generation;
+  std::string source_sha256;
+  std::string ep;
+  std::string family;  // hash of (resolved model path, EP, device class)
+  double seconds = 0;  // of a compile
+};
+[[nodiscard]] std::string serialize_line(const Event& event);  // with '\n'
+[[nodiscard]] std::optional<Event> parse_event(std::string_view line);
+
+}  // namespace precast::store

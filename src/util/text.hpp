@@ -1,0 +1,27 @@
+// Small pure functions on text. All text is UTF-8.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace precast::util {
+
+[[nodiscard]] bool is_utf8(std::string_view text);
+// Bytes that are not UTF-8, and control characters other than tab and newline, as \xNN: always valid UTF-8.
+[[nodiscard]] std::string escape_invalid_utf8(std::string_view text);
+[[nodiscard]] bool is_hex(std::string_view text, std::size_t length);  // lower case, exactly that long
+[[nodiscard]] bool is_uuid(std::string_view text);                     // 8-4-4-4-12 lower-case hex
+[[nodiscard]] std::string new_uuid();                                  // random (version 4), from getrandom(2)
+[[nodiscard]] std::string ascii_lower(std::string_view text);
+[[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
+[[nodiscard]] std::string_view trim(std::string_view text);
+// "*" and "?" as in a shell, no brackets; the whole of `text` must match.
+[[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
+[[nodiscard]] std::string format_bytes(std::uint64_t bytes);  // "0 B", "1.5 KiB", "340.0 MiB"
+
+// Rows of cells to aligned columns, two spaces apart, no trailing blanks, one '\n' per row. The first row is the head.
+[[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace precast::util

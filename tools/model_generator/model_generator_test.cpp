@@ -1,0 +1,3 @@
+#include "model_generator/model_generator.hpp"
+
+#include <gtest/gtest.h>
