@@ -11,10 +11,10 @@
 namespace precast::fs {
 
 struct CallCounts {
-  std::map<std::string, std::uint64_t> calls;            // by operation name ("stat", "open", "read", "sync", ...)
-  std::map<stdfs::path, std::uint64_t> bytes_read;       // by path
-  std::uint64_t exclusive_locks = 0;
-  std::uint64_t syncs = 0;
+  std::map<std::string, std::uint64_t> calls;       // by operation name ("stat", "open", "read", "sync", ...)
+  std::map<stdfs::path, std::uint64_t> bytes_read;  // by path
+  std::uint64_t exclusive_locks = 0;                // attempts at them
+  std::uint64_t syncs = 0;                          // of files and folders
   [[nodiscard]] std::uint64_t total() const;
 };
 
@@ -52,6 +52,8 @@ class CountingFileSystem : public FileSystem {
 
  private:
   void count(std::string_view operation);
+  void count_read(const stdfs::path& path, const Result<std::size_t>& got);
+  void count_sync();
   FileSystem& inner_;
   mutable std::mutex mutex_;
   CallCounts counts_;

@@ -36,7 +36,7 @@ struct FileStat {
   std::uint32_t mode = 0;
   std::uint32_t uid = 0;
   std::uint32_t link_count = 0;
-  std::uint64_t mount_id = 0;  // unique over this boot (STATX_MNT_ID_UNIQUE where the kernel has it)
+  std::uint64_t mount_id = 0;     // unique over this boot (STATX_MNT_ID_UNIQUE where the kernel has it)
   std::uint64_t block_bytes = 0;  // bytes allocated on disk
   friend bool operator==(const FileStat&, const FileStat&) = default;
 };
@@ -61,11 +61,13 @@ class File {
 };
 
 enum class OpenMode : std::uint8_t {
-  read,            // O_RDONLY | O_NONBLOCK (a FIFO must not hang); the kind is the caller's to check with stat(File)
-  create_new,      // O_RDWR | O_CREAT | O_EXCL, mode 0600
-  append,          // O_WRONLY | O_CREAT | O_APPEND, mode 0600
-  lock,            // O_RDWR | O_CREAT, falling back to O_RDONLY of an existing file on a store that cannot be written
-  read_write,      // O_RDWR of an existing file
+  read,           // O_RDONLY | O_NONBLOCK (a FIFO must not hang); the kind is the caller's to check with stat(File)
+  create_new,     // O_RDWR | O_CREAT | O_EXCL, mode 0600
+  append,         // O_WRONLY | O_CREAT | O_APPEND, mode 0600
+  lock,           // O_RDWR | O_CREAT, falling back to O_RDONLY of an existing file on a store that cannot be written;
+                  // O_NOFOLLOW, and a FIFO does not hang
+  lock_existing,  // the same without O_CREAT
+  read_write,     // O_RDWR of an existing file
 };
 
 enum class LockKind : std::uint8_t { shared, exclusive };
@@ -98,11 +100,12 @@ class FileSystem {
 
   [[nodiscard]] virtual Result<void> make_directory(const stdfs::path& path, std::uint32_t mode) = 0;  // exists: ok
   [[nodiscard]] virtual Result<void> rename(const stdfs::path& from, const stdfs::path& to) = 0;       // replaces
-  [[nodiscard]] virtual Result<void> rename_new(const stdfs::path& from, const stdfs::path& to) = 0;   // RENAME_NOREPLACE
+  [[nodiscard]] virtual Result<void> rename_new(const stdfs::path& from,
+                                                const stdfs::path& to) = 0;  // RENAME_NOREPLACE
   [[nodiscard]] virtual Result<void> unlink(const stdfs::path& path) = 0;
   [[nodiscard]] virtual Result<void> remove_directory(const stdfs::path& path) = 0;
   [[nodiscard]] virtual Result<void> change_mode(const stdfs::path& path, std::uint32_t mode) = 0;
-  // Reflink, else copy; `to` must not exist; never a hard link.
+  // Reflink, else copy; `to` must not exist, and gets mode 0600; never a hard link. On failure nothing is left.
   [[nodiscard]] virtual Result<void> clone(const stdfs::path& from, const stdfs::path& to) = 0;
 
   // Non-blocking flock(2) on this open file; false = somebody else holds it.
@@ -132,7 +135,8 @@ class FileSystem {
 // The whole of a small regular file; more than `limit` bytes, or not a regular file: an error that says so.
 [[nodiscard]] Result<std::string> read_small_file(FileSystem& fs, const stdfs::path& path, std::uint64_t limit);
 // Temporary file beside `path` (".precast-<uuid>.tmp"), mode 0600, renamed over it. Durable: file fsynced before and
-// folder after the rename. On failure nothing is left.
+// folder after the rename. On failure no temporary file is left, and `path` is as it was (or new, if only the folder's
+// fsync failed).
 enum class Durability : std::uint8_t { none, durable };
 [[nodiscard]] Result<void> write_file_atomically(FileSystem& fs, const stdfs::path& path, std::string_view bytes,
                                                  Durability durability);

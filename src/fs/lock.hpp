@@ -1,7 +1,8 @@
 // Kernel locks on lock files (flock on an own O_CLOEXEC descriptor per holder). Released when the object dies or the
 // process does. Never converted: drop, take again, re-check. Lock files may be unlinked only while held exclusively;
 // whoever acquires compares the descriptor's inode with the path's and tries again when they differ; a vanished folder
-// is made again. A pthread_atfork child handler closes the descriptors, so a forked child holds nothing.
+// is made again. A symbolic link, or anything else that is not a regular file, is refused. A pthread_atfork child
+// handler closes the descriptors, so a forked child holds nothing.
 #pragma once
 
 #include <chrono>
@@ -22,9 +23,10 @@ struct LockHolder {
   std::string note;  // e.g. what is being compiled
 };
 
+// The FileSystem must outlive it. Any thread may release; one thread at a time uses one Lock.
 class Lock {
  public:
-  Lock() = default;
+  Lock() noexcept;
   ~Lock();
   Lock(Lock&&) noexcept;
   Lock& operator=(Lock&&) noexcept;
@@ -47,10 +49,13 @@ class Lock {
 
   // Writes pid, start time and note into the lock file (exclusive holders only). Failure is harmless and ignored.
   void announce(std::string_view note);
+  // For a process that is about to become another program (execve): that program then holds the lock until it ends.
+  void inherit_on_exec();
   // Unlinks the lock file; only while held exclusively.
   [[nodiscard]] Result<void> unlink_while_held();
   void release() noexcept;
-  [[nodiscard]] bool held() const { return state_ != nullptr; }
+  // False in a child made by fork, which holds none of its parent's locks.
+  [[nodiscard]] bool held() const;
 
  private:
   struct State;

@@ -26,14 +26,14 @@ struct Settings {
   std::string ort_version;
   std::string ort_build;
   std::map<std::string, std::string> session_config;  // effective config entries
-  int optimization_level = 0;                          // of the compile
+  int optimization_level = 0;                         // of the compile
   std::map<std::string, std::int64_t> free_dimensions;
   bool embed = false;
-  bool strict_options = false;                          // run-time-only options enter too
-  std::vector<std::string> extra_file_options;          // --ep-option-file KEY
-  std::vector<std::filesystem::path> extra_files;       // --ep-extra-file
+  bool strict_options = false;                                   // run-time-only options enter too
+  std::vector<std::string> extra_file_options;                   // --ep-option-file KEY
+  std::vector<std::filesystem::path> extra_files;                // --ep-extra-file
   std::vector<std::pair<std::string, std::string>> environment;  // of this process
-  std::vector<std::string> worker_environment;          // --worker-env NAME
+  std::vector<std::string> worker_environment;                   // --worker-env NAME
 };
 
 // Evidence of the model: graph first, then its external files in the order of their sorted locations.
@@ -55,8 +55,8 @@ struct ModelEvidence {
                                                                       const Settings& settings);
 
 struct Identity {
-  std::string canonical;  // the JSON
-  std::string key;        // 64 hex
+  std::string canonical;      // the JSON
+  std::string key;            // 64 hex
   std::string source_sha256;  // of the source part alone: groups identities of one source ("earlier compiles")
   // Not empty: no entry of the store may serve this request, and why ("the driver version of ... is not known").
   std::string uncacheable;

@@ -30,8 +30,9 @@ struct ExternalTensor {
 // One location, with the furthest byte that any tensor wants of it.
 struct ExternalFile {
   std::string location;
-  std::string first_tensor;       // for messages
-  std::uint64_t bytes_needed = 0;  // max over tensors of offset + length (0 when no length is given)
+  std::string first_tensor;  // for messages
+  // Max over tensors of offset + length; a length that is not given follows from shape and type where they tell.
+  std::uint64_t bytes_needed = 0;
 };
 
 // A com.microsoft:EPContext node.
@@ -47,8 +48,8 @@ struct EpContextNode {
 
 struct ValueInfo {
   std::string name;
-  std::int32_t element_type = 0;    // TensorProto.DataType; 0 when not a tensor or not given
-  std::vector<std::string> shape;   // "1", "batch", "?" per dimension
+  std::int32_t element_type = 0;   // TensorProto.DataType; 0 when not a tensor or not given
+  std::vector<std::string> shape;  // "1", "batch", "?" per dimension
   bool has_shape = false;
 };
 
@@ -60,7 +61,7 @@ struct ModelFacts {
   std::map<std::string, std::string> metadata;
   std::vector<ValueInfo> inputs;  // minus initialisers
   std::vector<ValueInfo> outputs;
-  std::vector<ExternalFile> external_files;    // one per location, sorted by location
+  std::vector<ExternalFile> external_files;     // one per location, sorted by location
   std::vector<EpContextNode> ep_context_nodes;  // anywhere in the model
 };
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "ort/runtime.hpp"
@@ -21,10 +20,13 @@ class Catalog {
   // Registers the library when that has not happened (QNN under exactly "QNNExecutionProvider"; every EP under its
   // canonical name) and describes it. A library that ORT refuses: ep_unavailable with ORT's words.
   // Cost: OpenVINO 11-27 ms, QNN 0.4 ms. A second source of an already registered name is refused (busy).
+  // An EP without a device here is described all the same, with no devices.
   [[nodiscard]] Result<EpDescription> describe(const FoundEp& ep);
 
   // Everything from the request to the bound target: EP chosen (by name, by device class, or by the preference table),
-  // registered, options made effective, device bound.
+  // registered, options made effective, device bound. Asked for by name and not found, not loadable or without a
+  // fitting device: ep_unavailable. Any EP: the first preference that binds (the CPU EP at the latest, unless a device
+  // class is asked for that nothing here has).
   [[nodiscard]] Result<Target> choose(fs::FileSystem& fs, const TargetRequest& request,
                                       const std::vector<std::string>& extra_file_options);
 
@@ -32,10 +34,12 @@ class Catalog {
   [[nodiscard]] Result<Ort::ConstEpDevice> device_of(const Target& target);
 
  private:
+  [[nodiscard]] Result<Target> choose_named(fs::FileSystem& fs, const TargetRequest& request,
+                                            const std::vector<std::string>& extra_file_options);
+  [[nodiscard]] Result<Target> choose_any(fs::FileSystem& fs, const TargetRequest& request,
+                                          const std::vector<std::string>& extra_file_options);
   std::shared_ptr<Runtime> runtime_;
   std::vector<FoundEp> found_;
-  std::mutex mutex_;
-  std::vector<FoundEp> registered_;
 };
 
 }  // namespace precast::ort

@@ -23,17 +23,23 @@ struct FoundEp {
 
 struct DiscoveryOptions {
   std::vector<std::pair<std::string, std::filesystem::path>> explicit_libraries;  // NAME=PATH, as given
-  std::filesystem::path ep_directory;         // PRECAST_EP_PATH
+  std::filesystem::path ep_directory;                                             // PRECAST_EP_PATH
   std::filesystem::path executable_directory;  // for .deps of a checkout (build/bin -> ../../.deps) and installed EPs
   std::filesystem::path virtual_env;           // $VIRTUAL_ENV
   std::filesystem::path conda_prefix;          // $CONDA_PREFIX
+  // A few system calls instead of a walk: only this EP is looked for (name, alias, name@source; "" or "auto" = all).
+  // Explicit libraries and the built-in CPU EP are always in the result.
+  std::string only;
+  std::vector<std::filesystem::path> system_directories = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+                                                           "/usr/lib/onnxruntime", "/usr/local/lib"};
 };
 
 // Filled from the environment and /proc/self/exe; explicit_libraries left empty.
 [[nodiscard]] DiscoveryOptions discovery_options_from_environment();
 
 // Every EP once per source, in search order; the first of a name is the default. An explicit library that does not
-// exist is not_found naming it and the option.
+// exist is not_found naming it and the option; so is an ep_directory that is none. Unknown names may consist of ASCII
+// letters, digits, '.', '_' and '-' (they become file names). Relative paths are made absolute.
 [[nodiscard]] Result<std::vector<FoundEp>> discover_eps(fs::FileSystem& fs, const DiscoveryOptions& options);
 
 // "openvino", "OpenVINOExecutionProvider", "openvino@pypi": picks from `found`. Unknown name: bad_input with the list

@@ -1,5 +1,5 @@
-// The calls into ORT that compile a model and open one. Blocking; may crash or hang inside an EP: compiling belongs into
-// the worker process.
+// The calls into ORT that compile a model and open one. Blocking; may crash or hang inside an EP: compiling belongs
+// into the worker process.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace precast::ort {
 
 // Everything of session options that the user can set.
 struct SessionSettings {
-  std::map<std::string, std::string> config_entries;       // --session-options K=V
-  std::optional<int> optimization_level;                     // 0 disable_all, 1 basic, 2 extended, 99 all; none = default
-  std::map<std::string, std::int64_t> free_dimensions;       // by symbolic name
+  std::map<std::string, std::string> config_entries;    // --session-options K=V
+  std::optional<int> optimization_level;                // 0 disable_all, 1 basic, 2 extended, 99 all; none = default
+  std::map<std::string, std::int64_t> free_dimensions;  // by symbolic name
 };
 
-// 'disable', 'basic', 'extended', 'all' or the number.
+// 'disable', 'basic', 'extended', 'layout', 'all' or the number; anything else bad_input.
 [[nodiscard]] Result<int> parse_optimization_level(std::string_view text);
 [[nodiscard]] std::string_view optimization_level_name(int level);
 
@@ -34,8 +34,9 @@ struct CompileCall {
   bool embed = false;
 };
 // flags ERROR_IF_NO_NODES_COMPILED | ERROR_IF_OUTPUT_FILE_EXISTS; optimisation level DISABLE_ALL unless set.
-// "No node runs on this EP" (ORT: "Unable to compile any nodes") while the EP logged no ERROR is ErrorCode::unsupported;
-// anything else compile_failed.
+// "No node runs on this EP" (ORT: "Unable to compile any nodes") while the EP logged no ERROR is
+// ErrorCode::unsupported; a missing model not_found; options that ORT refuses bad_input; anything else compile_failed,
+// with ORT's words and the first error that was logged.
 [[nodiscard]] Result<void> compile_model(Catalog& catalog, const Target& target, const SessionSettings& settings,
                                          const CompileCall& call);
 
@@ -50,10 +51,14 @@ struct OpenedSession {
 
 struct OpenCall {
   std::filesystem::path model;
-  bool compiled = false;          // session.disable_model_compile=1 and an absolute ep.context_file_path
-  bool want_node_counts = false;  // verbose logging during creation only
+  bool compiled = false;  // session.disable_model_compile=1 and an absolute ep.context_file_path
+  // Verbose logging, which goes nowhere but to the count. ORT keeps the level for the session's own logger: for its
+  // runs set RunOptions::SetRunLogSeverityLevel(ORT_LOGGING_LEVEL_WARNING), else each of them makes log lines.
+  bool want_node_counts = false;
   bool forbid_cpu_fallback = false;  // session.disable_cpu_ep_fallback=1
 };
+// Errors: not_found (no such model), bad_input (options that ORT refuses), else compile_failed with ORT's words: a
+// source model with `compiled`, a compiled one that the EP refuses, an EP that cannot compile.
 [[nodiscard]] Result<OpenedSession> open_session(Catalog& catalog, const Target& target,
                                                  const SessionSettings& settings, const OpenCall& call);
 

@@ -37,8 +37,8 @@ struct EpDescription {
 
 // What the user asked for.
 struct TargetRequest {
-  std::string ep;                                      // "" or "auto" = any; alias, canonical name, name@source
-  std::optional<DeviceClass> device;                   // none = auto
+  std::string ep;                                       // "" or "auto" = any; alias, canonical name, name@source
+  std::optional<DeviceClass> device;                    // none = auto
   std::map<std::string, std::string> provider_options;  // --ep-options
 };
 
@@ -56,10 +56,21 @@ struct Target {
   [[nodiscard]] std::string alias() const;      // "openvino"; the name itself if unknown
 };
 
+// Globs of the variables that the worker must get for this EP, and of those that enter an identity. Known EPs: the
+// table's, for both. An EP that the table does not know: its name in upper case, all but letters and digits as '_',
+// then "_*" is passed on ("fake" -> "FAKE_*"); none enters the identity, for that is what --worker-env NAME is for.
+[[nodiscard]] std::vector<std::string> environment_passed_globs(const Target& target);
+[[nodiscard]] std::vector<std::string> environment_identity_globs(const Target& target);
+
+// Of all devices that ORT lists those of the EP registered as `name`. OpenVINO's OpenVINOExecutionProvider.AUTO and the
+// like ("<name>.<anything>") count only where there is no other.
+[[nodiscard]] std::vector<DeviceInfo> devices_of_ep(const std::vector<DeviceInfo>& all, std::string_view name);
+
 // Options as the EP gets them: table defaults, then the request's (later wins). Declared file options (spec and
 // `extra_file_options`) are expanded (~), made absolute against the working directory, must be regular files; missing:
 // bad_input naming the key. OpenVINO's load_config may be inline JSON (a value that starts with '{').
-// QNN: backend_path defaults to libQnnHtp.so beside the plugin.
+// Options that are libraries: a bare name is looked for beside the plugin; missing: bad_input naming the key (QNN would
+// silently run on the CPU). QNN: backend_path defaults to libQnnHtp.so beside the plugin, unless backend_type is given.
 [[nodiscard]] Result<std::map<std::string, std::string>> effective_provider_options(
     fs::FileSystem& fs, const FoundEp& ep, const std::map<std::string, std::string>& requested,
     const std::vector<std::string>& extra_file_options);
@@ -70,8 +81,9 @@ struct Target {
 [[nodiscard]] Result<Target> bind_target(const EpDescription& ep, const TargetRequest& request,
                                          std::map<std::string, std::string> effective_options);
 
-// Both auto: QNN/npu, OpenVINO/npu, VitisAI/npu, OpenVINO/gpu, MIGraphX/gpu, TensorRT/gpu, NvTensorRTRTX/gpu, WebGPU/gpu,
-// DML/gpu, OpenVINO/cpu, CPU/cpu. {canonical EP name, class} in this order; the caller registers and binds each in turn.
+// Both auto: QNN/npu, OpenVINO/npu, VitisAI/npu, OpenVINO/gpu, MIGraphX/gpu, TensorRT/gpu, NvTensorRTRTX/gpu,
+// WebGPU/gpu, DML/gpu, OpenVINO/cpu, CPU/cpu. {canonical EP name, class} in this order; the caller registers and binds
+// each in turn.
 struct Preference {
   std::string_view ep;
   DeviceClass device_class;

@@ -35,6 +35,10 @@ class DigestMemo : public identity::Digester {
   // Hashes again whatever the memo says, and remembers (used by verify and right after a compile).
   [[nodiscard]] Result<std::vector<identity::FileEvidence>> digest_afresh(
       std::span<const std::filesystem::path> paths, std::string_view group);
+  // For files of the store itself: one lstat each, no link evidence (the root may be reached through links), and what is
+  // not a regular file is `corrupt`.
+  [[nodiscard]] Result<std::vector<identity::FileEvidence>> digest_stored(
+      std::span<const std::filesystem::path> paths, std::string_view group);
 
  private:
   struct State;

@@ -42,15 +42,18 @@ struct Marker {
 [[nodiscard]] std::string serialize(const Marker& marker);
 [[nodiscard]] Result<Marker> parse_marker(std::string_view text);  // checks that identity hashes to key
 
+// Of a marker or manifest: written by a precast that knows more. Not ours to judge, and its generation not to delete.
+[[nodiscard]] bool has_other_schema(std::string_view text);
+
 // A remembered failure (spec: "Remembered failures").
 struct FailedRecord {
-  std::string key;
-  std::string kind;  // "compile_failed", "timed_out", "crashed", "nothing_to_compile"
-  std::string reason;
-  std::string log_tail;
-  std::string time;  // RFC 3339 UTC, of the last one
+  std::string key{};
+  std::string kind{};  // "compile_failed", "timed_out", "crashed", "nothing_to_compile"
+  std::string reason{};
+  std::string log_tail{};
+  std::string time{};  // RFC 3339 UTC, of the last one
   std::uint32_t count = 1;
-  std::optional<std::uint64_t> deadline_ms;  // of a timeout
+  std::optional<std::uint64_t> deadline_ms{};  // of a timeout
   friend bool operator==(const FailedRecord&, const FailedRecord&) = default;
 };
 [[nodiscard]] std::string serialize(const FailedRecord& record);
@@ -58,13 +61,13 @@ struct FailedRecord {
 
 // One line of the statistics: lossy, appended without fsync.
 struct Event {
-  std::string kind;  // "hit", "miss", "compile", "failure", "use"
-  std::string time;  // RFC 3339 UTC
-  std::string key;
-  std::string generation;
-  std::string source_sha256;
-  std::string ep;
-  std::string family;  // hash of (resolved model path, EP, device class)
+  std::string kind{};  // "hit", "miss", "compile", "failure", "use"
+  std::string time{};  // RFC 3339 UTC
+  std::string key{};
+  std::string generation{};
+  std::string source_sha256{};
+  std::string ep{};
+  std::string family{};  // hash of (resolved model path, EP, device class)
   double seconds = 0;  // of a compile
 };
 [[nodiscard]] std::string serialize_line(const Event& event);  // with '\n'

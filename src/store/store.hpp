@@ -37,6 +37,7 @@ class Lease {
   [[nodiscard]] const std::string& generation() const { return generation_; }
   [[nodiscard]] bool held() const { return lock_.held(); }
   void release() { lock_.release(); }
+  void inherit_on_exec() { lock_.inherit_on_exec(); }  // see fs::Lock
 
  private:
   fs::Lock lock_;
@@ -70,6 +71,8 @@ class Work {
   struct State;
   explicit Work(std::unique_ptr<State> state);
   [[nodiscard]] State* state() { return state_.get(); }
+  // Gives the folder and the lease to the caller: nothing is deleted any more.
+  [[nodiscard]] std::unique_ptr<State> release() &&;
 
  private:
   std::unique_ptr<State> state_;
@@ -162,8 +165,10 @@ class Store {
   [[nodiscard]] Result<std::vector<Finding>> verify(
       const std::function<void(std::uint64_t done, std::uint64_t total)>& on_progress);
 
+ public:
+  struct State;  // for src/store
+
  private:
-  struct State;
   explicit Store(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -144,10 +144,10 @@ std::string_view trim(std::string_view text) {
 // Only the last "*" is ever taken up again: whatever an earlier one could give, the last one can give too. So the time
 // is at most the product of the lengths, whoever writes the pattern.
 bool glob_match(std::string_view pattern, std::string_view text) {
-  constexpr std::size_t kNone = std::string_view::npos;
+  constexpr std::size_t none = std::string_view::npos;
   std::size_t p = 0;
   std::size_t t = 0;
-  std::size_t after_star = kNone;
+  std::size_t after_star = none;
   std::size_t star_end = 0;  // where in `text` the last "*" stops for now
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
@@ -159,7 +159,7 @@ bool glob_match(std::string_view pattern, std::string_view text) {
     } else if (p < pattern.size() && pattern[p] == text[t]) {
       ++p;
       ++t;
-    } else if (after_star != kNone) {
+    } else if (after_star != none) {
       star_end += character_length(text.substr(star_end));
       p = after_star;
       t = star_end;
@@ -167,20 +167,20 @@ bool glob_match(std::string_view pattern, std::string_view text) {
       return false;
     }
   }
-  return pattern.find_first_not_of('*', p) == kNone;
+  return pattern.find_first_not_of('*', p) == none;
 }
 
 std::string format_bytes(std::uint64_t bytes) {
-  constexpr std::array<std::string_view, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  constexpr std::array<std::string_view, 6> units = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);
   double value = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
   // 1023.95 would be shown as "1024.0".
-  while (value >= 1023.95 && unit + 1 < kUnits.size()) {
+  while (value >= 1023.95 && unit + 1 < units.size()) {
     value /= 1024;
     ++unit;
   }
-  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+  return fmt::format("{:.1f} {}", value, units[unit]);
 }
 
 std::string format_table(const std::vector<std::vector<std::string>>& rows) {

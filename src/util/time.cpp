@@ -31,11 +31,11 @@ std::optional<std::int64_t> parse_digits(std::string_view text) {
 
 // "dddd-dd-ddTdd:dd:ddZ"
 bool has_rfc3339_form(std::string_view text) {
-  constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
-  if (text.size() != kForm.size()) return false;
-  for (std::size_t i = 0; i < kForm.size(); ++i) {
+  constexpr std::string_view form = "0000-00-00T00:00:00Z";
+  if (text.size() != form.size()) return false;
+  for (std::size_t i = 0; i < form.size(); ++i) {
     const bool digit = text[i] >= '0' && text[i] <= '9';
-    if (kForm[i] == '0' ? !digit : text[i] != kForm[i]) return false;
+    if (form[i] == '0' ? !digit : text[i] != form[i]) return false;
   }
   return true;
 }
@@ -86,17 +86,17 @@ std::string format_positive(std::chrono::nanoseconds duration) {
 std::optional<std::int64_t> unit_in_ms(std::string_view unit) {
   if (unit == "ms") return 1;
   if (unit == "s" || unit.empty()) return 1000;
-  if (unit == "m") return 60 * 1000;
-  if (unit == "h") return 60 * 60 * 1000;
-  if (unit == "d") return 24 * 60 * 60 * 1000;
+  if (unit == "m") return 60'000;
+  if (unit == "h") return 3'600'000;
+  if (unit == "d") return 86'400'000;
   return std::nullopt;
 }
 
 }  // namespace
 
 const Clock& Clock::system() {
-  static const SystemClock kClock;
-  return kClock;
+  static const SystemClock clock;
+  return clock;
 }
 
 std::string format_rfc3339(WallTime time) {
@@ -124,11 +124,11 @@ std::string format_duration(std::chrono::nanoseconds duration) {
 
 Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
   // A hundred years: whoever adds it to a time stamp in nanoseconds must not overflow.
-  constexpr std::int64_t kLongestMs = 100LL * 365 * 24 * 60 * 60 * 1000;
+  constexpr std::int64_t longest_ms = 100LL * 365 * 24 * 60 * 60 * 1000;
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const auto number = parse_digits(text.substr(0, digits));
   const auto unit = unit_in_ms(text.substr(digits));
-  if (number && unit && *number <= kLongestMs / *unit) {
+  if (number && unit && *number <= longest_ms / *unit) {
     return std::chrono::milliseconds(*number * *unit);
   }
   return fail(ErrorCode::bad_input, fmt::format("'{}' is not a duration", escape_invalid_utf8(text)), {},

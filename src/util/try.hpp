@@ -17,10 +17,12 @@
       return std::unexpected<::precast::Error>(std::move(precast_tried).error());                \
   } while (false)
 
+// NOLINTBEGIN(bugprone-macro-parentheses): what is declared cannot stand in parentheses
 #define PRECAST_TRY_ASSIGN_IMPL(holder, target, expression)                                      \
   auto holder = (expression);                                                                    \
   if (!holder) return std::unexpected<::precast::Error>(std::move(holder).error());              \
   target = std::move(*holder)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define PRECAST_TRY_ASSIGN(target, expression) \
   PRECAST_TRY_ASSIGN_IMPL(PRECAST_CONCAT(precast_tried_, __COUNTER__), target, expression)

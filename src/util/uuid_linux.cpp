@@ -24,13 +24,13 @@ std::string new_uuid() {
   bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0FU) | 0x40U);  // version 4
   bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3FU) | 0x80U);  // the variant of RFC 9562
 
-  constexpr std::string_view kDigits = "0123456789abcdef";
+  constexpr std::string_view digits = "0123456789abcdef";
   std::string uuid;
   uuid.reserve(36);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) uuid.push_back('-');
-    uuid.push_back(kDigits[bytes[i] >> 4U]);
-    uuid.push_back(kDigits[bytes[i] & 0xFU]);
+    uuid.push_back(digits[bytes[i] >> 4U]);
+    uuid.push_back(digits[bytes[i] & 0xFU]);
   }
   return uuid;
 }

@@ -11,9 +11,10 @@
 #include <string>
 #include <system_error>
 
+#include <sys/resource.h>
+
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "error.hpp"
@@ -51,6 +52,11 @@ void sleep_for(timespec left) {
   ::_exit(kSleepLimitStatus);
 }
 
+[[noreturn]] void hang_now() {
+  trace("hang");
+  sleep_to_the_limit();
+}
+
 void die_of(int signal) {
   const rlimit no_core{};
   ::setrlimit(RLIMIT_CORE, &no_core);
@@ -66,15 +72,25 @@ void fail(const Fault& fault) {
   throw EpError("fault '" + fault.text + "'", static_cast<OrtErrorCode>(number(fault, ORT_EP_FAIL)));
 }
 
-void throw_it(const Fault&) { throw ThrownFault{}; }
-void abort_it(const Fault&) { die_of(SIGABRT); }
-void segv(const Fault&) { die_of(SIGSEGV); }
-void exit_it(const Fault& fault) { ::_exit(number(fault, 7)); }
-void hang(const Fault&) { sleep_to_the_limit(); }
+void throw_it(const Fault&) {
+  throw ThrownFault{};
+}
+void abort_it(const Fault&) {
+  die_of(SIGABRT);
+}
+void segv(const Fault&) {
+  die_of(SIGSEGV);
+}
+void exit_it(const Fault& fault) {
+  ::_exit(number(fault, 7));
+}
+void hang(const Fault&) {
+  hang_now();
+}
 
 void hang_deaf(const Fault&) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) std::signal(signal, SIG_IGN);
-  sleep_to_the_limit();
+  hang_now();
 }
 
 void slow(const Fault& fault) {
@@ -89,11 +105,15 @@ void fork_and_hang(bool own_session) {
     sleep_to_the_limit();
   }
   trace("grandchild", child);
-  sleep_to_the_limit();
+  hang_now();
 }
 
-void grandchild(const Fault&) { fork_and_hang(false); }
-void grandchild_setsid(const Fault&) { fork_and_hang(true); }
+void grandchild(const Fault&) {
+  fork_and_hang(false);
+}
+void grandchild_setsid(const Fault&) {
+  fork_and_hang(true);
+}
 
 void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -112,7 +132,8 @@ void write_all(int fd, std::string_view text) {
 void flood(const Fault& fault) {
   std::fflush(stdout);
   std::string block;
-  while (block.size() < 64 * 1024) block += "fake EP: a line of the flood, sixty-four bytes with its newline\n";
+  constexpr std::size_t block_size = 64 * std::size_t{1024};
+  while (block.size() < block_size) block += "fake EP: a line of the flood\n";
   for (int i = 0; i < number(fault, 32) * 16; ++i) {
     write_all(STDOUT_FILENO, block);
     write_all(STDERR_FILENO, block);
@@ -143,8 +164,12 @@ void rename_second_to_first(const Fault& fault, unsigned flags) {
   if (::renameat2(AT_FDCWD, path2.c_str(), AT_FDCWD, path.c_str(), flags) != 0) fail_with_errno(fault, path2);
 }
 
-void swap(const Fault& fault) { rename_second_to_first(fault, 0); }
-void exchange(const Fault& fault) { rename_second_to_first(fault, RENAME_EXCHANGE); }
+void swap(const Fault& fault) {
+  rename_second_to_first(fault, 0);
+}
+void exchange(const Fault& fault) {
+  rename_second_to_first(fault, RENAME_EXCHANGE);
+}
 
 constexpr std::array kActs = {
     Act{"fail", Value::kOptional, fail},

@@ -7,8 +7,9 @@
 #include <stdexcept>
 #include <system_error>
 
-#include <fcntl.h>
 #include <sys/file.h>
+
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "acts.hpp"

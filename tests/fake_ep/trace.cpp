@@ -27,7 +27,11 @@ void trace(std::string_view event, pid_t pid) {
   ::close(fd);
 }
 
-TraceInterval::TraceInterval(std::string_view name) : name_(name) { trace(std::string(name_) + "_begin"); }
-TraceInterval::~TraceInterval() { trace(std::string(name_) + "_end"); }
+TraceInterval::TraceInterval(std::string_view name) : name_(name) {
+  trace(std::string(name_) + "_begin");
+}
+TraceInterval::~TraceInterval() {
+  trace(std::string(name_) + "_end");
+}
 
 }  // namespace precast::fake_ep

@@ -46,7 +46,7 @@ class GraphBuilder {
   // Standard deviation of a uniform distribution; returns the name.
   std::string random(const std::string& name, std::vector<std::int64_t> dims, double deviation);
   std::string filled(const std::string& name, std::vector<std::int64_t> dims, float value);
-  std::string scalar(const std::string& name, float value);                               // always inline
+  std::string scalar(const std::string& name, float value);                             // always inline
   std::string integers(const std::string& name, std::span<const std::int64_t> values);  // always inline
 
   // Adds a node called `name` with the output `<name>_out`; the caller may add attributes to node().

@@ -11,6 +11,9 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
+constexpr std::array<int, 4> kResNetBlocks = {3, 4, 6, 3};
+constexpr std::int64_t kPartitionWidth = 64;
+
 GraphBuilder tiny(const Options& options, std::int64_t batch) {
   GraphBuilder graph("tiny");
   std::string x = graph.input("x", Dims{batch, 8});
@@ -32,10 +35,9 @@ class ResNet {
     graph_.attribute("strides", Dims{2, 2});
     graph_.attribute("pads", Dims{1, 1, 1, 1});
     std::int64_t channels = 64;
-    constexpr std::array<int, 4> kBlocks = {3, 4, 6, 3};
-    for (std::size_t stage = 0; stage < kBlocks.size(); ++stage) {
+    for (std::size_t stage = 0; stage < kResNetBlocks.size(); ++stage) {
       const std::int64_t width = std::int64_t{64} << stage;
-      for (int block = 0; block < kBlocks.at(stage); ++block) {
+      for (int block = 0; block < kResNetBlocks.at(stage); ++block) {
         const std::string name = "stage" + std::to_string(stage + 1) + "_block" + std::to_string(block + 1);
         x = bottleneck(x, name, channels, width, stage > 0 && block == 0 ? 2 : 1);
         channels = width * 4;
@@ -108,9 +110,7 @@ class Transformer {
     half_ = graph_.scalar("gelu_half", 0.5F);
     std::string x = graph_.input("embeddings", Dims{1, sequence_, hidden_});
     for (std::int64_t layer = 0; layer < layers_; ++layer) {
-      const std::string name = "layer" + std::to_string(layer) + "_";
-      x = graph_.add("Add", name + "attention_residual", {x, attention(norm(x, name + "norm1"), name)});
-      x = graph_.add("Add", name + "mlp_residual", {x, mlp(norm(x, name + "norm2"), name)});
+      x = encoder_layer(x, "layer" + std::to_string(layer) + "_");
     }
     norm(x, "final_norm");
     graph_.output("hidden_states", Dims{1, sequence_, hidden_});
@@ -119,9 +119,9 @@ class Transformer {
 
  private:
   std::string norm(const std::string& x, const std::string& name) {
-    std::string y = graph_.add("LayerNormalization", name,
-                               {x, graph_.filled(name + "_scale", {hidden_}, 1.0F),
-                                graph_.random(name + "_bias", {hidden_}, 0.02)});
+    std::string y = graph_.add(
+        "LayerNormalization", name,
+        {x, graph_.filled(name + "_scale", {hidden_}, 1.0F), graph_.random(name + "_bias", {hidden_}, 0.02)});
     graph_.attribute("axis", std::int64_t{-1});
     graph_.attribute("epsilon", 1e-5F);
     return y;
@@ -169,6 +169,13 @@ class Transformer {
     return graph_.add("Mul", name + "half", {y, half_});
   }
 
+  std::string encoder_layer(const std::string& x, const std::string& name) {
+    const std::string attended = attention(norm(x, name + "norm1"), name);
+    const std::string y = graph_.add("Add", name + "attention_residual", {x, attended});
+    const std::string transformed = mlp(norm(y, name + "norm2"), name);
+    return graph_.add("Add", name + "mlp_residual", {y, transformed});
+  }
+
   std::string mlp(const std::string& x, const std::string& name) {
     const std::string wide = gelu(linear(x, name + "mlp_up", hidden_, hidden_ * 4), name + "gelu_");
     return linear(wide, name + "mlp_down", hidden_ * 4, hidden_);
@@ -183,31 +190,33 @@ class Transformer {
   std::string scale_, split_, join_, cubic_, slope_, one_, half_;
 };
 
+// OpenVINO runs Shrink and QNN does not; neither runs this contrib operator with a bias.
+std::string fast_gelu(GraphBuilder& graph, const std::string& x, const std::string& name, std::int64_t width) {
+  std::string y = graph.add("FastGelu", name, {x, graph.random(name + "_bias", {width}, 0.1)});
+  graph.domain("com.microsoft", 1);
+  return y;
+}
+
 GraphBuilder two_partition(const Options& options) {
-  constexpr std::int64_t kWidth = 64;
-  const double deviation = std::sqrt(1.0 / kWidth);
+  const double deviation = std::sqrt(1.0 / kPartitionWidth);
   GraphBuilder graph("two_partition");
-  std::string x = graph.input("x", Dims{1, kWidth});
-  x = graph.add("MatMul", "first", {x, graph.random("first_weight", {kWidth, kWidth}, deviation)});
+  std::string x = graph.input("x", Dims{1, kPartitionWidth});
+  x = graph.add("MatMul", "first", {x, graph.random("first_weight", {kPartitionWidth, kPartitionWidth}, deviation)});
   if (options.separator == Separator::fastgelu) {
-    x = graph.add("FastGelu", "separator", {x, graph.random("separator_bias", {kWidth}, 0.1)});
-    graph.domain("com.microsoft", 1);
+    x = fast_gelu(graph, x, "separator", kPartitionWidth);
   } else {
     x = graph.add("Shrink", "separator", {x});
     graph.attribute("lambd", 0.1F);
     graph.attribute("bias", 0.05F);
   }
-  graph.add("MatMul", "second", {x, graph.random("second_weight", {kWidth, kWidth}, deviation)});
-  graph.output("y", Dims{1, kWidth});
+  graph.add("MatMul", "second", {x, graph.random("second_weight", {kPartitionWidth, kPartitionWidth}, deviation)});
+  graph.output("y", Dims{1, kPartitionWidth});
   return graph;
 }
 
 GraphBuilder unsupported() {
   GraphBuilder graph("unsupported");
-  const std::string x = graph.input("x", Dims{1, 8});
-  graph.add("Shrink", "shrink", {x});
-  graph.attribute("lambd", 0.1F);
-  graph.attribute("bias", 0.05F);
+  fast_gelu(graph, graph.input("x", Dims{1, 8}), "gelu", 8);
   graph.output("y", Dims{1, 8});
   return graph;
 }

@@ -1,11 +1,11 @@
 // precast-make-model: writes one seeded ONNX model for tests and benchmarks.
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
 #include <map>
 #include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "model_generator/model_generator.hpp"
 
@@ -20,7 +20,7 @@ constexpr const char* kKinds = R"(Kinds:
   dynamic        the same with a symbolic first dimension
   resnet50       ResNet-50's shape, float32 [1,3,224,224], 102 MB
   transformer    encoder layers, float32 [1,SEQ,HIDDEN]; 340 MB of external data unless told otherwise
-  two-partition  MatMul -> separator -> MatMul: two partitions (fastgelu: on OpenVINO, shrink: on QNN)
+  two-partition  MatMul -> separator -> MatMul: two partitions (fastgelu: on OpenVINO and QNN, shrink: QNN only)
   unsupported    no node that OpenVINO or QNN can run
 
 Examples:
@@ -82,7 +82,8 @@ int run(int argc, char** argv) {
     return made.error().code == precast::ErrorCode::bad_input ? 2 : 1;
   }
   std::cout << fmt::format("wrote {} ({} bytes)\n", made->model.string(), made->model_bytes);
-  if (made->data) std::cout << fmt::format("wrote {} ({} bytes)\n", made->data->string(), made->data_bytes);
+  if (const auto& data = made->data)
+    std::cout << fmt::format("wrote {} ({} bytes)\n", data->string(), made->data_bytes);
   return 0;
 }
 

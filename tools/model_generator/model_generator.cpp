@@ -1,7 +1,5 @@
 #include "model_generator/model_generator.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -12,6 +10,8 @@
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "model_generator/kinds.hpp"
 #include "util/try.hpp"
@@ -24,6 +24,7 @@ static_assert(std::endian::native == std::endian::little, "ONNX's raw data is li
 // ORT maps external data into memory: whole pages are the kindest offsets.
 constexpr std::uint64_t kAlignment = 4096;
 constexpr std::uint64_t kProtobufLimit = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kLargestOption = 1 << 20;
 // Wire types and field numbers of onnx.proto.
 constexpr char kModelGraphTag = (7 << 3) | 2;
 constexpr char kGraphInitializerTag = (5 << 3) | 2;
@@ -169,12 +170,11 @@ Result<Options> checked(Options options) {
   }
   if (options.op.empty()) return fail(ErrorCode::bad_input, "the operator's name is empty", {}, "for example Relu");
   if (options.kind != Kind::transformer) return options;
-  constexpr std::int64_t kMost = 1 << 20;
-  const auto sane = [](std::int64_t value) { return value >= 1 && value <= kMost; };
+  const auto sane = [](std::int64_t value) { return value >= 1 && value <= kLargestOption; };
   if (!sane(options.layers) || !sane(options.hidden) || !sane(options.sequence) || options.heads < 0) {
     return fail(ErrorCode::bad_input,
                 fmt::format("layers {}, hidden {}, heads {} and sequence {} must lie between 1 and {}", options.layers,
-                            options.hidden, options.heads, options.sequence, kMost));
+                            options.hidden, options.heads, options.sequence, kLargestOption));
   }
   if (options.heads == 0) options.heads = std::max<std::int64_t>(1, options.hidden / 64);
   if (options.hidden % options.heads != 0) {
@@ -195,8 +195,9 @@ Result<Generated> generate(const Options& wanted) {
   std::vector<Head> heads;
   const bool external = options.external.value_or(options.kind == Kind::transformer);
   if (external && !graph.weights().empty()) {
-    made.data = options.output.parent_path() / (options.output.stem().string() + ".data");
-    PRECAST_TRY_ASSIGN(made.data_bytes, write_data(graph, *made.data, options.seed, heads));
+    const std::filesystem::path data = options.output.parent_path() / (options.output.stem().string() + ".data");
+    PRECAST_TRY_ASSIGN(made.data_bytes, write_data(graph, data, options.seed, heads));
+    made.data = data;
   } else {
     for (const Weight& weight : graph.weights()) {
       heads.push_back(Head{.bytes = tensor_head(weight).SerializeAsString(), .payload = &weight});

@@ -24,13 +24,13 @@ enum class Kind : std::uint8_t {
   dynamic,        // tiny with a symbolic first dimension "batch"
   resnet50,       // ResNet-50's shape, float32 [1,3,224,224], about 102 MB
   transformer,    // encoder stack, float32 [1,sequence,hidden], about 340 MB by default
-  two_partition,  // MatMul -> separator -> MatMul: two compiled partitions on the EP that lacks the separator
+  two_partition,  // MatMul -> separator -> MatMul: two compiled partitions on an EP that lacks the separator
   unsupported,    // no node that OpenVINO or QNN can run
 };
 
 enum class Separator : std::uint8_t {
-  fastgelu,  // com.microsoft.FastGelu with bias: OpenVINO lacks it
-  shrink,    // Shrink: QNN lacks it
+  fastgelu,  // com.microsoft.FastGelu with bias: OpenVINO and QNN lack it
+  shrink,    // Shrink: QNN lacks it, OpenVINO runs it
 };
 
 struct Options {

@@ -1,0 +1,241 @@
+// precast against ORT alone: hits, misses, and many hits at once. Prints Markdown tables; never fails on a number.
+//
+//   build/bin/precast-bench [--pairs 31] [--misses 9] [--small] [FOLDER]
+//
+// FOLDER (default build/bench) gets the generated models, the store and what the minimal programs compile.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+
+#include "measure.hpp"
+#include "model_generator/model_generator.hpp"
+
+namespace precast::bench {
+namespace {
+
+namespace stdfs = std::filesystem;
+using Options = std::map<std::string, std::string>;
+
+struct Ep {
+  std::string alias;
+  std::string name;
+  stdfs::path library;
+  Options options;
+};
+
+struct Source {
+  std::string label;
+  stdfs::path model;
+};
+
+struct Settings {
+  stdfs::path folder = stdfs::path(PRECAST_BINARY_DIR) / "bench";
+  int pairs = 31;
+  int misses = 9;
+  bool small = false;
+};
+
+const stdfs::path kBin = stdfs::path(PRECAST_BINARY_DIR) / "bin";
+const stdfs::path kDeps = PRECAST_DEPS_DIR;
+
+Options environment(const Settings& settings) {
+  return {{"ORT_DISABLE_TELEMETRY", "1"},
+          {"PRECAST_ASSUME_CPU_VENDOR", "intel"},
+          {"PRECAST_CACHE_DIR", (settings.folder / "store").native()}};
+}
+
+stdfs::path ort_library() { return stdfs::canonical(kDeps / "ort/lib/libonnxruntime.so.1"); }
+
+Ep openvino() {
+  return {"openvino", "OpenVINOExecutionProvider",
+          kDeps / "eps/openvino/onnxruntime_ep_openvino/libonnxruntime_providers_openvino_plugin.so", {}};
+}
+
+Ep qnn() {
+  const stdfs::path folder = kDeps / "eps/qnn/onnxruntime_qnn";
+  return {"qnn", "QNNExecutionProvider", folder / "libonnxruntime_providers_qnn.so",
+          {{"soc_model", "60"}, {"htp_arch", "73"}, {"enable_htp_fp16_precision", "1"},
+           {"htp_graph_finalization_optimization_mode", "0"}, {"backend_path", (folder / "libQnnHtp.so").native()}}};
+}
+
+Program resolve(const Settings& settings, const Ep& ep, const stdfs::path& model, bool rebuild) {
+  Program program{{(kBin / "precast").native(), "-q", "--json", "resolve", model.native(), "--open", "--require-compiled",
+                   "--ep", ep.alias}, environment(settings)};
+  for (const auto& [key, value] : ep.options) {
+    program.command.insert(program.command.end(), {"--ep-options", key + "=" + value});
+  }
+  if (rebuild) program.command.emplace_back("--rebuild");
+  return program;
+}
+
+Program minimal(const Settings& settings, const Ep& ep, const std::string& action, std::vector<std::string> paths) {
+  Program program{{(kBin / "precast-bench-minimal").native(), action, ort_library().native(), ep.name, ep.library.native()},
+                  environment(settings)};
+  for (std::string& path : paths) program.command.push_back(std::move(path));
+  for (const auto& [key, value] : ep.options) program.command.push_back(key + "=" + value);
+  return program;
+}
+
+// The compiled model that both open: what precast stored.
+std::string stored_model(const Settings& settings, const Ep& ep, const stdfs::path& model) {
+  Program program = resolve(settings, ep, model, false);
+  std::erase(program.command, "--json");
+  std::erase(program.command, "--open");
+  std::string text;
+  std::string command;
+  for (const auto& [name, value] : program.environment) command += name + "='" + value + "' ";
+  for (const std::string& argument : program.command) command += "'" + argument + "' ";
+  FILE* const pipe = ::popen((command + "2>/dev/null").c_str(), "r");
+  char block[4096];
+  while (pipe != nullptr && std::fgets(block, sizeof block, pipe) != nullptr) text += block;
+  if (pipe == nullptr || ::pclose(pipe) != 0 || text.empty()) throw std::runtime_error("precast could not compile " + model.native());
+  text.pop_back();
+  return text;
+}
+
+Source transformer(const Settings& settings, const std::string& label, std::int64_t layers, std::int64_t hidden) {
+  model_generator::Options options;
+  options.kind = model_generator::Kind::transformer;
+  options.layers = layers;
+  options.hidden = hidden;
+  const stdfs::path folder = settings.folder / ("source-" + std::to_string(layers) + "x" + std::to_string(hidden));
+  options.output = folder / "model.onnx";
+  if (!stdfs::exists(options.output)) {
+    stdfs::create_directories(folder);
+    const auto made = model_generator::generate(options);
+    if (!made) throw std::runtime_error(made.error().message);
+  }
+  return {label, options.output};
+}
+
+std::vector<Source> sources(const Settings& settings, const Ep& ep) {
+  std::vector<Source> all{transformer(settings, "1 MB", 1, 128), transformer(settings, "100 MB", 4, 720)};
+  if (settings.small) return all;
+  all.push_back(transformer(settings, "340 MB", 12, 768));
+  if (ep.alias == "openvino") all.push_back(transformer(settings, "1 GB", 20, 1024));
+  return all;
+}
+
+void print_row(const std::string& ep, const std::string& label, const char* what, const Ratio& r, double memory) {
+  std::printf("| %s | %s | %s | %.1f | %.1f | %.3f | %.3f-%.3f | %+.1f | %+.1f |\n", ep.c_str(), label.c_str(), what, r.theirs,
+              r.ours, r.ratio, r.low, r.high, r.extra, memory);
+  std::fflush(stdout);
+}
+
+void hits(const Settings& settings, const Ep& ep) {
+  for (const Source& source : sources(settings, ep)) {
+    const std::string model = stored_model(settings, ep, source.model);
+    const Program ours = resolve(settings, ep, source.model, false);
+    const Program theirs = minimal(settings, ep, "open", {model});
+    std::vector<double> a, b, a_open, b_open, a_memory, b_memory;
+    (void)run(ours);
+    (void)run(theirs);
+    for (int i = 0; i < settings.pairs; ++i) {
+      // Who goes first alternates: the second of a pair finds warmer caches.
+      Sample x = i % 2 == 0 ? run(ours) : Sample{};
+      const Sample y = run(theirs);
+      if (i % 2 != 0) x = run(ours);
+      a.push_back(x.wall_ms);
+      b.push_back(y.wall_ms);
+      a_open.push_back(x.parts.at("session_open"));
+      b_open.push_back(y.parts.at("open_ms"));
+      a_memory.push_back(x.peak_mb);
+      b_memory.push_back(y.peak_mb);
+    }
+    const double memory = median(a_memory) - median(b_memory);
+    print_row(ep.alias, source.label, "whole process", compare(a, b), memory);
+    print_row(ep.alias, source.label, "session alone", compare(a_open, b_open), memory);
+  }
+}
+
+void misses(const Settings& settings, const Ep& ep) {
+  for (const Source& source : sources(settings, ep)) {
+    const stdfs::path output = settings.folder / "minimal-output";
+    std::vector<double> ours, budget, sync;
+    for (int i = 0; i < settings.misses; ++i) {
+      const Sample x = run(resolve(settings, ep, source.model, true));
+      stdfs::remove_all(output);
+      stdfs::create_directories(output);
+      const Sample y = run(minimal(settings, ep, "compile", {source.model.native(), (output / "model.onnx").native()}));
+      // From the request to the stored entry, without opening it again and without the disk's own time.
+      ours.push_back(x.parts.at("total") - x.parts.at("session_open") - x.parts.at("sync"));
+      budget.push_back(y.parts.at("compile_ms") + y.parts.at("open_ms") + y.parts.at("hash_ms"));
+      sync.push_back(x.parts.at("sync"));
+    }
+    const double allowed = 1.10 * median(budget) + 150;
+    std::printf("| %s | %s | %.0f | %.0f | %.0f | %.2f | %.0f |\n", ep.alias.c_str(), source.label.c_str(), median(budget), allowed,
+                median(ours), median(ours) / allowed, median(sync));
+    std::fflush(stdout);
+  }
+}
+
+void together(const Settings& settings, const Ep& ep) {
+  const Source source = sources(settings, ep)[1];
+  const Program ours = resolve(settings, ep, source.model, false);
+  const Program theirs = minimal(settings, ep, "open", {stored_model(settings, ep, source.model)});
+  std::vector<double> a, b;
+  for (int i = 0; i < settings.pairs; ++i) {
+    if (i % 2 == 0) a.push_back(run_at_once(ours, 8));
+    b.push_back(run_at_once(theirs, 8));
+    if (i % 2 != 0) a.push_back(run_at_once(ours, 8));
+  }
+  const Ratio r = compare(a, b);
+  std::printf("| %s | %s | %.1f | %.1f | %.3f | %.3f-%.3f |\n", ep.alias.c_str(), source.label.c_str(), r.theirs, r.ours, r.ratio, r.low, r.high);
+}
+
+void help(const Settings& settings) {
+  std::vector<double> times;
+  for (int i = 0; i < settings.pairs; ++i) times.push_back(run({{(kBin / "precast").native(), "--help"}, {}}).wall_ms);
+  std::printf("\n`precast --help`: median %.1f ms of %d runs\n", median(times), settings.pairs);
+}
+
+void everything(const Settings& settings) {
+  stdfs::create_directories(settings.folder);
+  std::printf("Medians of %d interleaved pairs (hits) and %d runs (misses); interval: 95 %% bootstrap of the ratio.\n\n", settings.pairs, settings.misses);
+  std::printf("Hit against a minimal C++ program that opens the same compiled model:\n\n"
+              "| EP | source | part | ORT alone ms | precast ms | ratio | interval | extra ms | extra peak MB |\n|---|---|---|---|---|---|---|---|---|\n");
+  for (const Ep& ep : {openvino(), qnn()}) hits(settings, ep);
+  std::printf("\nEight hits at once against eight minimal programs at once:\n\n"
+              "| EP | source | ORT alone ms | precast ms | ratio | interval |\n|---|---|---|---|---|---|\n");
+  for (const Ep& ep : {openvino(), qnn()}) together(settings, ep);
+  std::printf("\nMiss until stored; ORT alone = compile + one open + SHA-256 of source and result; allowed = 1.10 x that + 150 ms:\n\n"
+              "| EP | source | ORT alone ms | allowed ms | precast ms | of allowed | disk's own ms |\n|---|---|---|---|---|---|---|\n");
+  for (const Ep& ep : {openvino(), qnn()}) misses(settings, ep);
+  help(settings);
+}
+
+Settings parse(int argc, char** argv) {
+  Settings settings;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--pairs" && i + 1 < argc) {
+      settings.pairs = std::atoi(argv[++i]);
+    } else if (argument == "--misses" && i + 1 < argc) {
+      settings.misses = std::atoi(argv[++i]);
+    } else if (argument == "--small") {
+      settings.small = true;
+    } else if (argument.starts_with("--")) {
+      throw std::runtime_error("unknown option " + argument + "; there are --pairs N, --misses N, --small");
+    } else {
+      settings.folder = argument;
+    }
+  }
+  if (settings.pairs < 1 || settings.misses < 1) throw std::runtime_error("--pairs and --misses want a positive number");
+  return settings;
+}
+
+}  // namespace
+}  // namespace precast::bench
+
+int main(int argc, char** argv) {
+  try {
+    precast::bench::everything(precast::bench::parse(argc, argv));
+    return 0;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "precast-bench: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,142 @@
+#include "measure.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared by the program
+
+namespace precast::bench {
+
+namespace {
+
+class Started {
+ public:
+  explicit Started(const Program& program) {
+    int pipe[2];
+    if (::pipe2(pipe, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+    read_ = pipe[0];
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, pipe[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, pipe[1], 2);
+    std::vector<std::string> environment;
+    for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
+    for (const auto& [name, value] : program.environment) environment.push_back(name + "=" + value);
+    std::vector<char*> arguments = pointers(program.command);
+    std::vector<char*> variables = pointers(environment);
+    const int error = ::posix_spawn(&pid_, program.command.front().c_str(), &actions, nullptr, arguments.data(), variables.data());
+    posix_spawn_file_actions_destroy(&actions);
+    ::close(pipe[1]);
+    if (error != 0) throw std::runtime_error("cannot run " + program.command.front());
+  }
+
+  rusage wait() {
+    char block[4096];
+    for (;;) {
+      const ssize_t n = ::read(read_, block, sizeof block);
+      if (n <= 0) break;
+      text_.append(block, static_cast<std::size_t>(n));
+    }
+    ::close(read_);
+    int status = 0;
+    rusage usage{};
+    ::wait4(pid_, &status, 0, &usage);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error("a measured program failed: " + text_);
+    return usage;
+  }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  static std::vector<char*> pointers(const std::vector<std::string>& strings) {
+    std::vector<char*> result;
+    for (const std::string& text : strings) result.push_back(const_cast<char*>(text.c_str()));
+    result.push_back(nullptr);
+    return result;
+  }
+  pid_t pid_ = 0;
+  int read_ = -1;
+  std::string text_;
+};
+
+std::map<std::string, double> numbers_of(const std::string& text) {
+  std::map<std::string, double> parts;
+  const std::size_t begin = text.find('{');
+  if (begin == std::string::npos) return parts;
+  const auto json = nlohmann::json::parse(text.substr(begin, text.find('\n', begin) - begin), nullptr, false);
+  if (!json.is_object()) return parts;
+  const auto& numbers = json.contains("timings_ms") ? json["timings_ms"] : json;
+  for (const auto& [name, value] : numbers.items()) {
+    if (value.is_number()) parts[name] = value.get<double>();
+  }
+  return parts;
+}
+
+}  // namespace
+
+Sample run(const Program& program) {
+  const auto start = std::chrono::steady_clock::now();
+  Started started(program);
+  const rusage usage = started.wait();
+  Sample sample;
+  sample.wall_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  sample.peak_mb = static_cast<double>(usage.ru_maxrss) / 1024;
+  sample.parts = numbers_of(started.text());
+  return sample;
+}
+
+double run_at_once(const Program& program, int count) {
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Started> all;
+  all.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) all.emplace_back(program);
+  for (Started& one : all) (void)one.wait();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+Ratio compare(const std::vector<double>& ours, const std::vector<double>& theirs) {
+  Ratio result;
+  result.ours = median(ours);
+  result.theirs = median(theirs);
+  result.ratio = result.ours / result.theirs;
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < ours.size(); ++i) differences.push_back(ours[i] - theirs[i]);
+  result.extra = median(differences);
+  // Pairs are drawn together: what disturbed the machine disturbed both.
+  std::mt19937 random(1);
+  std::uniform_int_distribution<std::size_t> pick(0, ours.size() - 1);
+  std::vector<double> ratios;
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<double> a;
+    std::vector<double> b;
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      const std::size_t at = pick(random);
+      a.push_back(ours[at]);
+      b.push_back(theirs[at]);
+    }
+    ratios.push_back(median(std::move(a)) / median(std::move(b)));
+  }
+  std::ranges::sort(ratios);
+  result.low = ratios[ratios.size() / 40];
+  result.high = ratios[ratios.size() - 1 - ratios.size() / 40];
+  return result;
+}
+
+}  // namespace precast::bench

@@ -1,0 +1,157 @@
+// precast compile MODEL...
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "cli/command.hpp"
+#include "cli/compile_options.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/progress.hpp"
+#include "cli/result_json.hpp"
+#include "util/text.hpp"
+
+namespace precast::cli {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> models;
+  CompileOptions compile;
+  unsigned jobs = 0;
+};
+
+struct Answer {
+  Result<compile::Resolution> resolution = fail(ErrorCode::internal, "not run");
+  CommandTimings timings;
+};
+
+std::string shown(const std::filesystem::path& path) { return "'" + path_text(path) + "'"; }
+
+// "compiled 'x.onnx' for OpenVINOExecutionProvider/cpu in 1.2 s (no entry for this identity)"
+std::string sentence(const std::string& model, const Answer& answer) {
+  const compile::Resolution& r = *answer.resolution;
+  const std::string target =
+      r.target.ep.found.name + "/" + std::string(ort::to_string(r.target.device.device_class));
+  const std::string time =
+      util::format_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(answer.timings.total * 1e6)));
+  switch (r.outcome) {
+    case compile::Outcome::hit: return "hit: " + shown(model) + " for " + target + ", " + time;
+    case compile::Outcome::compiled:
+      return "compiled: " + shown(model) + " for " + target + ", " + time + " (" + r.reason + ")";
+    case compile::Outcome::precompiled: return "precompiled: " + shown(model) + " (" + r.reason + ")";
+    case compile::Outcome::nothing_to_compile: return "nothing to compile: " + shown(model) + " (" + r.reason + ")";
+    case compile::Outcome::failed:
+    case compile::Outcome::uncached: break;
+  }
+  return std::string(compile::to_string(r.outcome)) + ": " + shown(model) + " (" + r.reason + ")";
+}
+
+Answer compile_one(Context& context, compile::Resolver& resolver, compile::Request request, const std::string& model) {
+  Answer answer;
+  util::Stopwatch watch;
+  request.model = model;
+  {
+    ProgressReporter progress(context.output, shown(model));
+    answer.resolution = resolver.resolve(request, progress.observer());
+  }
+  answer.timings.total = watch.elapsed_ms();
+  answer.timings.startup = context.runtime_load_ms();
+  return answer;
+}
+
+void say(Context& context, const std::string& model, const Answer& answer) {
+  if (!answer.resolution) {
+    context.output.error(answer.resolution.error());
+    return;
+  }
+  const compile::Resolution& r = *answer.resolution;
+  if (r.outcome != compile::Outcome::failed && r.outcome != compile::Outcome::uncached) {
+    context.output.note(sentence(model, answer));
+    return;
+  }
+  if (!r.log_tail.empty()) context.output.note("--- last lines of the compile's log\n" + r.log_tail + "---");
+  if (r.error) {
+    context.output.error(*r.error);
+  } else {
+    context.output.warn(sentence(model, answer));
+  }
+}
+
+int code_of(const Answer& answer, bool strict) {
+  return answer.resolution ? exit_code_of(*answer.resolution, strict) : exit_code_of(answer.resolution.error(), strict);
+}
+
+nlohmann::json json_of(const std::string& model, const Answer& answer) {
+  nlohmann::json result =
+      answer.resolution ? to_json(*answer.resolution, answer.timings) : nlohmann::json{{"error", to_json(answer.resolution.error())}};
+  result["model"] = util::escape_invalid_utf8(model);
+  return result;
+}
+
+std::vector<Answer> compile_all(Context& context, compile::Resolver& resolver, const compile::Request& request,
+                                const Options& options) {
+  const std::size_t count = options.models.size();
+  std::vector<Answer> answers(count);
+  const unsigned jobs = std::clamp<unsigned>(options.jobs == 0 ? std::thread::hardware_concurrency() : options.jobs, 1U,
+                                             static_cast<unsigned>(count));
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      answers[i] = compile_one(context, resolver, request, options.models[i]);
+      say(context, options.models[i], answers[i]);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < jobs; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  return answers;
+}
+
+int run_compile(Context& context, const Options& options) {
+  const auto request = make_request(options.compile, context.options);
+  if (!request) return report_error(context, "compile", request.error());
+  const auto resolver = context.resolver();
+  if (!resolver) return report_error(context, "compile", resolver.error());
+  const std::vector<Answer> answers = compile_all(context, **resolver, *request, options);
+  int code = kDone;
+  for (const Answer& answer : answers) {
+    const int one = code_of(answer, context.options.strict);
+    if (code == kDone || one == kInterrupted) code = one;
+  }
+  if (context.output.json) {
+    nlohmann::json json = document("compile");
+    if (answers.size() == 1) {
+      json.update(json_of(options.models.front(), answers.front()));
+    } else {
+      json["results"] = nlohmann::json::array();
+      for (std::size_t i = 0; i < answers.size(); ++i) json["results"].push_back(json_of(options.models[i], answers[i]));
+    }
+    context.output.machine_json(json);
+  }
+  return code;
+}
+
+}  // namespace
+
+void add_compile_command(CLI::App& app, Body& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("compile", "Make sure that a valid compiled model is in the store");
+  command->fallthrough();
+  command->add_option("MODEL", options->models, "ONNX models")->required()->type_name("FILE");
+  add_compile_options(*command, options->compile);
+  command->add_option("-j,--jobs", options->jobs, "Models compiled at the same time (default: as many as cores)")
+      ->check(CLI::Range(1U, 256U));
+  command->footer(
+      "Examples:\n"
+      "  precast compile model.onnx --ep openvino\n"
+      "  precast compile model.onnx --ep qnn --ep-options soc_model=60 --ep-options htp_arch=73\n"
+      "  precast compile *.onnx --ep openvino --jobs 2 --json\n\n"
+      "Exit codes: 0 hit, compiled or precompiled; 1 failed; 2 bad input; 3 EP not available; 5 nothing to compile;\n"
+      "6 timed out; 7 the cache cannot work (--strict); 130 interrupted.");
+  command->callback([options, &chosen] { chosen = [options](Context& context) { return run_compile(context, *options); }; });
+}
+
+}  // namespace precast::cli

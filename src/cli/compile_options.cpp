@@ -1,0 +1,81 @@
+#include "cli/compile_options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "util/text.hpp"
+#include "util/time.hpp"
+#include "util/try.hpp"
+
+namespace precast::cli {
+
+void add_compile_options(CLI::App& command, CompileOptions& options) {
+  command.add_option("--ep", options.ep, "Execution provider: " + ort::known_ep_aliases() + "; NAME@SOURCE pins the source")
+      ->type_name("NAME")->capture_default_str();
+  command.add_option("-d,--device", options.device, "Device class")
+      ->check(CLI::IsMember({"auto", "cpu", "gpu", "npu"}, CLI::ignore_case))->capture_default_str();
+  command.add_option("--ep-options", options.ep_options, "Option for the EP; may be repeated")->type_name("KEY=VALUE");
+  command.add_option("--session-options", options.session_options, "ORT session configuration entry; may be repeated")
+      ->type_name("KEY=VALUE");
+  command.add_option("--ep-option-file", options.ep_option_files, "This EP option names a file whose bytes matter")
+      ->type_name("KEY");
+  command.add_option("--worker-env", options.worker_env, "A variable that the compiling process gets and that matters")
+      ->type_name("NAME");
+  command.add_flag("--embed", options.embed, "Context binary inside the model file instead of beside it");
+  command.add_option("--optimization-level", options.optimization_level,
+                     "ORT graph optimization before the compile: disable (default), basic, extended, all")
+      ->type_name("LEVEL");
+  command.add_option("--compile-timeout", options.compile_timeout, "End the compile after this time")
+      ->type_name("TIME")->capture_default_str();
+  command.add_option("--lock-timeout", options.lock_timeout, "Wait at most this long for another's compile (default: until it ends)")
+      ->type_name("TIME");
+  auto* rebuild = command.add_flag("--rebuild", options.rebuild, "Compile again and replace the stored entry");
+  command.add_flag("--no-cache", options.no_cache, "Neither read nor write the store")->excludes(rebuild);
+  command.add_flag("--retry-failed", options.retry_failed, "Try again although an earlier compile failed");
+}
+
+namespace {
+
+Result<std::map<std::string, std::string>> parse_map(const std::vector<std::string>& pairs, const std::string& option) {
+  std::map<std::string, std::string> map;
+  for (const std::string& text : pairs) {
+    PRECAST_TRY_ASSIGN(auto pair, parse_pair(text, option));
+    map[pair.first] = std::move(pair.second);
+  }
+  return map;
+}
+
+Result<std::chrono::milliseconds> parse_time(const std::string& text, const std::string& option) {
+  auto time = util::parse_duration(text);
+  if (time) return time;
+  return fail(ErrorCode::bad_input, option + " '" + text + "' is not a time", {}, "write for example 90, 90s, 5m or 1h");
+}
+
+}  // namespace
+
+Result<compile::Request> make_request(const CompileOptions& options, const GlobalOptions& globals) {
+  compile::Request request;
+  request.target.ep = options.ep;
+  request.target.device = ort::parse_device_class(options.device);
+  PRECAST_TRY_ASSIGN(request.target.provider_options, parse_map(options.ep_options, "--ep-options"));
+  PRECAST_TRY_ASSIGN(request.session.config_entries, parse_map(options.session_options, "--session-options"));
+  if (!options.optimization_level.empty()) {
+    PRECAST_TRY_ASSIGN(request.session.optimization_level, ort::parse_optimization_level(options.optimization_level));
+  }
+  request.embed = options.embed;
+  request.strict_options = globals.strict_options;
+  request.extra_file_options = options.ep_option_files;
+  for (const std::string& file : globals.ep_extra_files) request.extra_files.push_back(std::filesystem::absolute(file));
+  request.worker_environment = options.worker_env;
+  request.rebuild = options.rebuild;
+  request.no_cache = options.no_cache;
+  request.retry_failed = options.retry_failed;
+  PRECAST_TRY_ASSIGN(request.compile_timeout, parse_time(options.compile_timeout, "--compile-timeout"));
+  if (!options.lock_timeout.empty()) {
+    PRECAST_TRY_ASSIGN(request.lock_timeout, parse_time(options.lock_timeout, "--lock-timeout"));
+  }
+  PRECAST_TRY_ASSIGN(const auto after, parse_time(globals.retry_failed_after, "--retry-failed-after"));
+  request.retry_failed_after = std::chrono::duration_cast<std::chrono::seconds>(after);
+  return request;
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,36 @@
+// The options that `compile` and `resolve` share, and the request that they make.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/context.hpp"
+#include "compile/resolution.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace precast::cli {
+
+struct CompileOptions {
+  std::string ep = "auto";
+  std::string device = "auto";
+  std::vector<std::string> ep_options;
+  std::vector<std::string> session_options;
+  std::vector<std::string> ep_option_files;
+  std::vector<std::string> worker_env;
+  bool embed = false;
+  std::string optimization_level;
+  std::string compile_timeout = "30m";
+  std::string lock_timeout;
+  bool rebuild = false;
+  bool no_cache = false;
+  bool retry_failed = false;
+};
+
+void add_compile_options(CLI::App& command, CompileOptions& options);
+// Everything but the model's path.
+[[nodiscard]] Result<compile::Request> make_request(const CompileOptions& options, const GlobalOptions& globals);
+
+}  // namespace precast::cli

@@ -1,0 +1,55 @@
+// What a command works with: output, options, and services that come to life when they are first needed, so that
+// `precast --help` loads nothing.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/globals.hpp"
+#include "cli/output.hpp"
+#include "compile/resolver.hpp"
+#include "ort/catalog.hpp"
+#include "store/store.hpp"
+#include "util/cancel.hpp"
+#include "util/time.hpp"
+
+namespace precast::cli {
+
+class Context {
+ public:
+  Context(Output& output, GlobalOptions& options, util::CancelToken& cancel);
+  ~Context();
+
+  Output& output;
+  GlobalOptions& options;
+  util::CancelToken& cancel;
+  bool telemetry_was_set = false;  // by the user, before precast did
+
+  [[nodiscard]] fs::FileSystem& file_system() { return fs::FileSystem::posix(); }
+  // ORT and the EPs found; loaded once. Thread-safe.
+  [[nodiscard]] Result<ort::Catalog*> catalog();
+  [[nodiscard]] double runtime_load_ms() const { return runtime_load_ms_; }
+  // The store, or why it cannot work.
+  [[nodiscard]] Result<store::Store*> store();
+  // Warns once when the store cannot work (an error under --strict).
+  [[nodiscard]] Result<compile::Resolver*> resolver();
+  [[nodiscard]] Result<ort::DiscoveryOptions> discovery_options() const;
+  // Keeps something alive until the process ends, undestroyed: an EP that crashes while unloading cannot change an exit
+  // code.
+  void keep_until_exit(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
+  [[nodiscard]] double elapsed_ms() const { return since_start_.elapsed_ms(); }
+
+ private:
+  util::Stopwatch since_start_;
+  std::mutex mutex_;
+  std::unique_ptr<ort::Catalog> catalog_;
+  double runtime_load_ms_ = 0;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<compile::Resolver> resolver_;
+  std::vector<std::shared_ptr<void>> kept_;
+};
+
+}  // namespace precast::cli

@@ -1,0 +1,111 @@
+// precast doctor
+#include <CLI/CLI.hpp>
+
+#include "cli/command.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/result_json.hpp"
+#include "compile/worker_process.hpp"
+#include "process/child.hpp"
+#include "util/text.hpp"
+
+namespace precast::cli {
+
+namespace {
+
+struct Check {
+  std::string name;
+  bool ok = true;
+  std::string message;
+  std::string hint;
+};
+
+Check failed_check(std::string name, const Error& error) { return {std::move(name), false, error.message, error.hint}; }
+
+Check check_runtime(Context& context) {
+  const auto catalog = context.catalog();
+  if (!catalog) return failed_check("onnxruntime", catalog.error());
+  const ort::Runtime& runtime = (*catalog)->runtime();
+  return {"onnxruntime", true, "ONNX Runtime " + runtime.version() + " at " + path_text(runtime.library()), ""};
+}
+
+void check_eps(Context& context, std::vector<Check>& checks) {
+  const auto catalog = context.catalog();
+  if (!catalog) return;  // reported by check_runtime
+  bool compiles = false;
+  for (const ort::FoundEp& found : (*catalog)->found()) {
+    const auto ep = (*catalog)->describe(found);
+    const std::string name = "ep " + found.name;
+    if (!ep) {
+      checks.push_back(failed_check(name, ep.error()));
+      continue;
+    }
+    compiles |= !ep->devices.empty() && (found.spec == nullptr || found.spec->makes_ep_context);
+    checks.push_back({name, true,
+                      "version " + ep->version + ", " + std::to_string(ep->devices.size()) + " device(s), " + found.source, ""});
+  }
+  if (!compiles) {
+    checks.push_back({"eps", false, "no EP here makes compiled models",
+                      "install one (for example the package onnxruntime-ep-openvino) and name it with --ep-library or PRECAST_EP_PATH"});
+  }
+}
+
+Check check_worker(Context& context) {
+  const auto worker = compile::find_worker(context.file_system(), {});
+  if (!worker) return failed_check("precast-worker", worker.error());
+  auto child = process::Child::spawn({.program = *worker,
+                                      .arguments = {"--version"},
+                                      .environment = process::current_environment(),
+                                      .working_directory = {},
+                                      .descriptors = {}});
+  if (!child) return failed_check("precast-worker", child.error());
+  const auto exit = child->wait(std::chrono::seconds(10));
+  if (!exit) return failed_check("precast-worker", exit.error());
+  const bool ok = *exit && (*exit)->code == 0;
+  return {"precast-worker", ok, path_text(*worker) + (ok ? "" : " does not run"),
+          ok ? "" : "build or install precast-worker with precast, or name it with PRECAST_WORKER"};
+}
+
+Check check_store(Context& context) {
+  const auto store = context.store();
+  if (!store) return failed_check("store", store.error());
+  const std::string root = path_text((*store)->layout().root());
+  if (!(*store)->writable()) return {"store", false, root + " cannot be written: hits work, nothing new is kept", "make it writable, or use another --cache-dir"};
+  return {"store", true, root, ""};
+}
+
+int run_doctor(Context& context) {
+  std::vector<Check> checks{check_runtime(context)};
+  check_eps(context, checks);
+  checks.push_back(check_worker(context));
+  checks.push_back(check_store(context));
+  bool ok = true;
+  nlohmann::json json = document("doctor");
+  json["checks"] = nlohmann::json::array();
+  std::string text;
+  for (const Check& check : checks) {
+    ok &= check.ok;
+    json["checks"].push_back({{"name", check.name},
+                              {"ok", check.ok},
+                              {"message", util::escape_invalid_utf8(check.message)},
+                              {"hint", check.hint.empty() ? nlohmann::json(nullptr) : nlohmann::json(check.hint)}});
+    text += (check.ok ? "ok       " : "PROBLEM  ") + check.name + ": " + util::escape_invalid_utf8(check.message) + "\n";
+    if (!check.hint.empty()) text += "         -> " + check.hint + "\n";
+  }
+  if (context.output.json) {
+    context.output.machine_json(json);
+  } else {
+    context.output.machine(text);
+  }
+  return ok ? kDone : kFailed;
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, Body& chosen) {
+  CLI::App* command = app.add_subcommand("doctor", "Check the installation and say what to do");
+  command->fallthrough();
+  command->footer("Examples:\n  precast doctor\n  precast doctor --json\n\nExit code 1 when something is wrong.");
+  command->callback([&chosen] { chosen = run_doctor; });
+}
+
+}  // namespace precast::cli

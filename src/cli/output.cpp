@@ -1,0 +1,89 @@
+#include "cli/output.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include <nlohmann/json.hpp>
+
+#include "util/text.hpp"
+
+namespace precast::cli {
+
+namespace {
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(descriptor, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+}  // namespace
+
+void Output::take_stdout() {
+  const int copy = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+  if (copy < 0) return;  // stdout is closed: nothing to protect
+  stdout_ = copy;
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+void Output::give_stdout_back() {
+  if (stdout_ != STDOUT_FILENO) ::dup2(stdout_, STDOUT_FILENO);
+}
+
+void Output::detect_color(bool forbidden) {
+  terminal_ = ::isatty(STDERR_FILENO) == 1;
+  const char* no_color = std::getenv("NO_COLOR");
+  color = terminal_ && !forbidden && (no_color == nullptr || *no_color == '\0');
+}
+
+void Output::machine(std::string_view text) {
+  const std::lock_guard guard(mutex_);
+  if (!write_all(stdout_, text)) failed_ = true;
+}
+
+void Output::machine_json(const nlohmann::json& document) {
+  machine(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void Output::line(std::string_view text) {
+  const std::lock_guard guard(mutex_);
+  std::string whole;
+  if (status_shown_) whole = "\r\x1b[K";
+  status_shown_ = false;
+  whole += text;
+  whole += '\n';
+  (void)write_all(STDERR_FILENO, whole);  // without stderr there is nobody to tell
+}
+
+void Output::note(std::string_view text) {
+  if (!quiet) line(text);
+}
+
+void Output::warn(std::string_view text) {
+  line((color ? "\x1b[33mprecast: warning:\x1b[0m " : "precast: warning: ") + std::string(text));
+}
+
+void Output::error(const Error& error) {
+  line((color ? "\x1b[31mprecast: error:\x1b[0m " : "precast: error: ") + util::escape_invalid_utf8(error.message));
+  if (!error.hint.empty()) line("precast: " + util::escape_invalid_utf8(error.hint));
+}
+
+void Output::status(std::string_view text, bool final) {
+  if (quiet) return;
+  if (!terminal_ || final) {
+    line(text);
+    return;
+  }
+  const std::lock_guard guard(mutex_);
+  (void)write_all(STDERR_FILENO, "\r\x1b[K" + std::string(text));
+  status_shown_ = true;
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,121 @@
+// precast resolve MODEL
+#include <CLI/CLI.hpp>
+
+#include "cli/become.hpp"
+#include "cli/command.hpp"
+#include "cli/compile_options.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/progress.hpp"
+#include "cli/result_json.hpp"
+#include "session/prepared_session.hpp"
+
+namespace precast::cli {
+
+namespace {
+
+struct Options {
+  std::string model;
+  CompileOptions compile;
+  bool require_compiled = false;
+  bool open = false;
+  bool exec = false;
+  std::vector<std::string> command;
+};
+
+// The session that --open asked for; it lives until the process ends.
+Result<session::PreparedSession> open_session(Context& context, compile::Resolution resolution,
+                                              const compile::Request& request) {
+  auto catalog = context.catalog();
+  if (!catalog) return std::unexpected(catalog.error());
+  return session::PreparedSession::open(**catalog, std::move(resolution), request.session);
+}
+
+bool good(const compile::Resolution& resolution) { return resolution.compiled_model(); }
+
+int refuse(Context& context, const compile::Resolution& resolution) {
+  const Error error = resolution.error.value_or(Error{ErrorCode::compile_failed, resolution.reason, resolution.path, {}});
+  if (context.output.json) {
+    nlohmann::json json = document("resolve");
+    json.update(to_json(resolution, {.startup = context.runtime_load_ms(), .total = context.elapsed_ms()}));
+    json["error"] = to_json(error);
+    context.output.machine_json(json);
+  }
+  context.output.error(error);
+  return exit_code_of(resolution, context.options.strict);
+}
+
+int run_resolve(Context& context, const Options& options) {
+  auto request = make_request(options.compile, context.options);
+  if (!request) return report_error(context, "resolve", request.error());
+  if (options.exec && options.command.empty()) {
+    return report_error(context, "resolve", {ErrorCode::bad_input, "--exec has no command", {}, "write: precast resolve MODEL --exec -- COMMAND ARGUMENTS"});
+  }
+  if (!options.exec && !options.command.empty()) {
+    return report_error(context, "resolve", {ErrorCode::bad_input, "unexpected argument '" + options.command.front() + "'", {}, "resolve takes one model; a command goes behind --exec --"});
+  }
+  request->model = options.model;
+  request->accept_private = options.open || options.exec;
+  const auto resolver = context.resolver();
+  if (!resolver) return report_error(context, "resolve", resolver.error());
+  Result<compile::Resolution> resolution = fail(ErrorCode::internal, "not run");
+  {
+    ProgressReporter progress(context.output, "'" + options.model + "'");
+    resolution = (*resolver)->resolve(*request, progress.observer());
+  }
+  if (!resolution) return report_error(context, "resolve", resolution.error());
+  const bool strict = options.require_compiled || context.options.strict;
+  if (!good(*resolution)) {
+    if (strict) return refuse(context, *resolution);
+    context.output.warn("the answer is the source model: " + resolution->reason);
+  } else if (!resolution->reason.empty()) {
+    context.output.note(std::string(compile::to_string(resolution->outcome)) + " (" + resolution->reason + ")");
+  }
+  if (options.exec) return become(context, std::move(*resolution), options.command);
+
+  CommandTimings timings{.startup = context.runtime_load_ms()};
+  nlohmann::json json = document("resolve");
+  const std::string path = resolution->path.native();
+  if (options.open) {
+    json.update(to_json(*resolution, timings));
+    auto opened = open_session(context, std::move(*resolution), *request);
+    if (!opened) return report_error(context, "resolve", opened.error());
+    const auto session = std::make_shared<session::PreparedSession>(std::move(*opened));
+    context.keep_until_exit(session);
+    const auto private_owner = session->take_private_owner();  // deletes a private generation on return
+    timings.session_open = session->open_ms();
+    timings.total = context.elapsed_ms();
+    json.update(to_json(session->resolution(), timings));
+    if (context.output.json) context.output.machine_json(json);
+    if (!context.output.json) context.output.machine(path + "\n");
+    return kDone;
+  }
+  timings.total = context.elapsed_ms();
+  json.update(to_json(*resolution, timings));
+  if (context.output.json) context.output.machine_json(json);
+  if (!context.output.json) context.output.machine(path + "\n");
+  return kDone;
+}
+
+}  // namespace
+
+void add_resolve_command(CLI::App& app, Body& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("resolve", "Print the path of a model that loads: compiled, or the source");
+  command->fallthrough();
+  command->add_option("MODEL", options->model, "ONNX model")->required()->type_name("FILE");
+  command->add_option("COMMAND", options->command, "With --exec: the command and its arguments");
+  add_compile_options(*command, options->compile);
+  command->add_flag("--require-compiled", options->require_compiled, "Print nothing and fail instead of giving the source");
+  command->add_flag("--open", options->open, "Open an ORT session on it and close it; nothing may be compiled by that");
+  command->add_flag("--exec", options->exec, "Become COMMAND, with the path for {} (or appended) and in PRECAST_MODEL");
+  command->footer(
+      "Examples:\n"
+      "  m=$(precast resolve model.onnx --ep openvino)\n"
+      "  precast resolve model.onnx --ep openvino --open --json\n"
+      "  precast resolve model.onnx --ep openvino --exec -- python3 serve.py --model {}\n\n"
+      "Without a compiled model the source's path is printed with one warning and exit code 0, unless --require-compiled\n"
+      "or --strict. With --exec the entry stays leased while the command runs.");
+  command->callback([options, &chosen] { chosen = [options](Context& context) { return run_resolve(context, *options); }; });
+}
+
+}  // namespace precast::cli

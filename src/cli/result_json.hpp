@@ -1,0 +1,27 @@
+// Answers as JSON (README, "JSON"). Times are milliseconds, sizes bytes, instants RFC 3339 UTC.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "compile/resolution.hpp"
+#include "precast/error.hpp"
+#include "store/store.hpp"
+
+namespace precast::cli {
+
+// {"schema_version", "precast_version", "command"}: every document starts with these.
+[[nodiscard]] nlohmann::json document(const std::string& command);
+[[nodiscard]] nlohmann::json to_json(const Error& error);
+struct CommandTimings {
+  double startup = 0;
+  double session_open = 0;
+  double total = 0;
+};
+[[nodiscard]] nlohmann::json to_json(const compile::Resolution& resolution, const CommandTimings& timings);
+[[nodiscard]] nlohmann::json to_json(const store::Entry& entry);
+// Bytes that are not UTF-8 escaped.
+[[nodiscard]] std::string path_text(const std::filesystem::path& path);
+
+}  // namespace precast::cli

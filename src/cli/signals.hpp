@@ -1,0 +1,19 @@
+// SIGINT, SIGTERM and SIGHUP: a thread of their own waits for them, so that nothing has to be async-signal-safe.
+#pragma once
+
+#include "cli/output.hpp"
+#include "util/cancel.hpp"
+
+namespace precast::cli {
+
+// Before any other thread exists: blocks the signals and starts the thread. The first signal cancels `cancel`; the
+// program then has 3 s to end its workers and clean up, after which (or at a second signal) it ends with 130.
+void handle_signals(Output& output, util::CancelToken& cancel);
+
+// Unblocks the signals, for becoming another program.
+void restore_signals();
+
+// While `pid` is not 0 the signals are passed on to it instead.
+void pass_signals_to(int pid);
+
+}  // namespace precast::cli

@@ -1,0 +1,173 @@
+#include "compile/compile_job.hpp"
+
+#include <csignal>
+
+#include "compile/cache_options.hpp"
+#include "compile/checks.hpp"
+#include "util/text.hpp"
+#include "util/time.hpp"
+
+namespace precast::compile {
+
+namespace {
+
+constexpr std::uint64_t kNoSpaceBytes = 16U << 20U;
+
+std::string shown(const std::filesystem::path& path) {
+  return "'" + util::escape_invalid_utf8(path.native()) + "'";
+}
+
+WorkerRequest make_request(const Job& job) {
+  const ort::Target& target = job.settings.target;
+  WorkerRequest request;
+  request.precast_version = PRECAST_VERSION;
+  request.ort_library = job.settings.ort_library;
+  request.ep_name = target.ep.found.name;
+  request.ep_source = target.ep.found.source;
+  request.ep_library = target.ep.found.library;
+  request.device = target.device;
+  request.provider_options =
+      redirect_cache_options(target.ep.found.spec, target.provider_options, job.folder.work_folder() / "ep_cache");
+  request.session_config = job.request.session.config_entries;
+  request.optimization_level = job.request.session.optimization_level;
+  request.free_dimensions = job.request.session.free_dimensions;
+  request.model = job.model;
+  request.output = job.folder.output_folder() / store::kModelName;
+  request.embed = job.request.embed;
+  return request;
+}
+
+WorkerRun make_run(const Job& job, const std::filesystem::path& worker, WorkerRequest request,
+                   const std::string& log_name) {
+  WorkerRun run;
+  run.request = std::move(request);
+  run.worker = worker;
+  run.environment = identity::worker_environment(job.settings);
+  std::erase_if(run.environment, [](const auto& variable) { return variable.first == "ORT_DISABLE_TELEMETRY"; });
+  if (!job.services.allow_telemetry) run.environment.emplace_back("ORT_DISABLE_TELEMETRY", "1");
+  run.working_directory = job.folder.work_folder();
+  run.log = job.folder.output_folder() / log_name;
+  run.deadline = job.request.compile_timeout;
+  run.cancel = job.services.cancel;
+  return run;
+}
+
+// How a worker ended that made nothing, in words and as an outcome.
+JobResult failure_of(const Job& job, const WorkerOutcome& outcome) {
+  JobResult result;
+  result.log_tail = outcome.log_tail;
+  const std::string model = shown(job.request.model);
+  const std::string ep = job.settings.target.ep.found.name;
+  if (outcome.cancelled) {
+    result.end = JobEnd::cancelled;
+    result.error = {ErrorCode::cancelled, "interrupted while compiling " + model, job.request.model, {}};
+  } else if (outcome.failed) {
+    result.error = {outcome.failed->code, outcome.failed->message, job.request.model, outcome.failed->hint};
+    switch (outcome.failed->code) {
+      case ErrorCode::unsupported: result.end = JobEnd::nothing_to_compile; break;
+      case ErrorCode::compile_failed: result.end = JobEnd::compile_failed; break;
+      default: result.end = JobEnd::transient; break;
+    }
+  } else if (outcome.timed_out) {
+    result.end = JobEnd::timed_out;
+    result.error = {ErrorCode::timed_out,
+                    ep + " did not compile " + model + " within " + util::format_duration(job.request.compile_timeout),
+                    job.request.model, "give it longer with --compile-timeout"};
+  } else {
+    const bool killed = outcome.exit.signal == SIGKILL || outcome.exit.signal == SIGTERM;
+    result.end = killed ? JobEnd::transient : JobEnd::crashed;
+    result.error = {ErrorCode::compile_failed,
+                    ep + " ended the worker while compiling " + model + ": " + outcome.exit.describe(), job.request.model,
+                    killed ? "something outside precast killed it; out of memory?" : "see the log's last lines"};
+  }
+  return result;
+}
+
+// A full disk shows as any EP error; it must not be remembered as the model's fault.
+void recognise_full_disk(const Job& job, JobResult& result) {
+  if (result.end != JobEnd::compile_failed && result.end != JobEnd::crashed) return;
+  const auto volume = job.services.file_system.volume(job.folder.output_folder());
+  if (!volume || volume->bytes_free >= kNoSpaceBytes) return;
+  result.end = JobEnd::transient;
+  result.error = {ErrorCode::no_space,
+                  "no space left for compiling " + shown(job.request.model) + " (" + result.error.message + ")",
+                  job.folder.output_folder(), "free some space, or use another --cache-dir"};
+}
+
+// The compile call returned OK and then the worker died or hung: its output counts only if nobody still writes it and a
+// fresh worker can open it.
+bool reload_in_fresh_worker(const Job& job, const std::filesystem::path& worker, WorkerOutcome& outcome) {
+  fs::FileSystem& fs = job.services.file_system;
+  const auto entries = fs.list(job.folder.output_folder());
+  if (!entries) return false;
+  for (const fs::DirEntry& entry : *entries) {
+    auto file = fs.open(job.folder.output_folder() / entry.name, fs::OpenMode::read);
+    if (!file || fs.check_writers(*file) == fs::FileSystem::WriterCheck::writable) return false;
+  }
+  WorkerRequest request = make_request(job);
+  request.action = WorkerAction::open;
+  auto again = run_worker(fs, make_run(job, worker, std::move(request), "reload.log"));
+  (void)fs.unlink(job.folder.output_folder() / "reload.log");  // made by run_worker, if at all; not an artifact
+  if (!again || !again->succeeded()) return false;
+  outcome.ready = again->ready;
+  outcome.checked = again->checked;
+  outcome.done = again->done;
+  return true;
+}
+
+void take_timings(const WorkerOutcome& outcome, Timings& timings) {
+  const double compile = outcome.compiled ? outcome.compiled->ms : 0;
+  const double check = outcome.checked ? outcome.checked->ms : 0;
+  timings.compile += compile;
+  timings.check += check;
+  timings.worker_start += outcome.total_ms - compile - check;
+}
+
+JobResult judge(const Job& job, const std::filesystem::path& worker, WorkerOutcome& outcome) {
+  JobResult result;
+  const bool late_end = outcome.compiled && (outcome.crashed() || outcome.timed_out);
+  if (!outcome.succeeded() && !(late_end && reload_in_fresh_worker(job, worker, outcome))) {
+    result = failure_of(job, outcome);
+    recognise_full_disk(job, result);
+    return result;
+  }
+  auto facts = check_compiled(job.services.file_system, job.folder.output_folder(), job.settings.target.ep.found.name);
+  if (!facts) {
+    result.end = JobEnd::compile_failed;
+    result.error = facts.error();
+    result.log_tail = outcome.log_tail;
+    recognise_full_disk(job, result);
+    return result;
+  }
+  result.end = JobEnd::good;
+  const auto compatibility = facts->metadata.find("ep_compatibility_info." + job.settings.target.ep.found.name);
+  if (compatibility != facts->metadata.end()) result.compatibility = compatibility->second;
+  result.facts = std::move(*facts);
+  result.seen = std::move(*outcome.ready);
+  result.libraries = std::move(outcome.done->libraries);
+  return result;
+}
+
+}  // namespace
+
+JobResult run_job(const Job& job, Timings& timings) {
+  JobResult result;
+  const auto worker = find_worker(job.services.file_system, job.services.worker);
+  if (!worker) {
+    result.error = worker.error();
+    return result;
+  }
+  if (job.on_stage) job.on_stage(Stage::compiling);
+  auto outcome =
+      run_worker(job.services.file_system, make_run(job, *worker, make_request(job), std::string(store::kLogName)));
+  if (!outcome) {
+    result.error = outcome.error();
+    return result;
+  }
+  if (job.on_stage) job.on_stage(Stage::checking);
+  result = judge(job, *worker, *outcome);
+  take_timings(*outcome, timings);
+  return result;
+}
+
+}  // namespace precast::compile

@@ -1,0 +1,313 @@
+#include "compile/miss.hpp"
+
+#include <algorithm>
+
+#include "compile/staging.hpp"
+#include "identity/hashing_digester.hpp"
+#include "util/text.hpp"
+#include "util/time.hpp"
+#include "util/try.hpp"
+
+namespace precast::compile {
+
+namespace {
+
+constexpr int kAttempts = 3;
+
+std::string shown(const std::filesystem::path& path) {
+  return "'" + util::escape_invalid_utf8(path.native()) + "'";
+}
+
+void fill_from_hit(Resolution& resolution, store::Hit hit) {
+  resolution.generation = hit.marker.generation;
+  resolution.artifacts = std::move(hit.marker.artifacts);
+  resolution.path = std::move(hit.model);
+  resolution.lease = std::move(hit.lease);
+}
+
+}  // namespace
+
+Resolution answer_with_source(Resolution resolution, Outcome outcome, const std::filesystem::path& model, Error error) {
+  resolution.outcome = outcome;
+  resolution.reason = error.message;
+  resolution.path = model;
+  resolution.generation.clear();
+  resolution.artifacts.clear();
+  resolution.error = std::move(error);
+  return resolution;
+}
+
+void Miss::tell(Stage stage) {
+  if (observer_) observer_({stage, estimate_, std::nullopt});
+}
+
+fs::Lock::WaitOptions Miss::wait_options(Stage stage) {
+  fs::Lock::WaitOptions options;
+  options.timeout = request_.lock_timeout;
+  options.cancel = services_.cancel;
+  options.on_wait = [this, stage](std::chrono::milliseconds, const std::optional<fs::LockHolder>& holder) {
+    if (observer_) observer_({stage, estimate_, holder});
+  };
+  return options;
+}
+
+Result<Known> Miss::known_again(const Known& before) {
+  Known known;
+  known.settings = before.settings;
+  PRECAST_TRY_ASSIGN(known.model, identity::take_model_evidence(services_.file_system, digester_, before.model.model));
+  PRECAST_TRY_ASSIGN(known.libraries, resolver_.library_evidence(digester_, known.settings));
+  PRECAST_TRY_ASSIGN(known.identity, identity::make_identity(services_.file_system, digester_, known.settings,
+                                                             known.model, known.libraries.files));
+  if (known.libraries.replaced) known.identity.uncacheable = "a library was replaced since this process loaded it";
+  return known;
+}
+
+Result<Resolution> Miss::run(Known known, Resolution resolution, const std::string& stale) {
+  for (int i = 1; i <= kAttempts; ++i) {
+    PRECAST_TRY_ASSIGN(auto done, attempt(known, resolution, stale, i == kAttempts));
+    // Retention takes other keys' locks, so it waits until this key's is released.
+    if (stored_) services_.store->retain(*stored_);
+    if (done) return std::move(*done);
+    if (!known.identity.uncacheable.empty()) break;
+  }
+  const std::string reason = known.identity.uncacheable.empty()
+                                 ? "the inputs of the compile kept changing while it ran"
+                                 : known.identity.uncacheable;
+  return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model,
+                            {ErrorCode::busy, reason + " (" + shown(known.model.model) + ")", known.model.model,
+                             "try again when nothing writes to it any more"});
+}
+
+Result<std::optional<Resolution>> Miss::attempt(Known& known, Resolution& resolution, const std::string& stale,
+                                                bool last) {
+  std::optional<WorkFolder> staged;
+  std::filesystem::path staged_model;
+  if (last) {
+    // The source does not hold still: the identity is that of a private copy, which does.
+    PRECAST_TRY_ASSIGN(auto work, services_.store->begin_work());
+    staged.emplace(std::move(work));
+    PRECAST_TRY_ASSIGN(staged_model, stage_source(services_.file_system, known.model.model, known.model.facts,
+                                                  staged->source_folder()));
+    identity::HashingDigester hashing(services_.file_system);
+    PRECAST_TRY_ASSIGN(auto copy, identity::take_model_evidence(services_.file_system, hashing, staged_model));
+    copy.model = known.model.model;
+    known.model = std::move(copy);
+    PRECAST_TRY_ASSIGN(known.identity, identity::make_identity(services_.file_system, digester_, known.settings,
+                                                               known.model, known.libraries.files));
+  }
+  estimate_ = services_.store->earlier_compile_seconds(known.identity.source_sha256, known.settings.target.ep.found.name);
+  util::Stopwatch watch;
+  auto lock = services_.store->lock_key(known.identity.key, wait_options(Stage::waiting));
+  resolution.timings.lock_wait += watch.lap_ms();
+  if (!lock && lock.error().code == ErrorCode::cancelled) return std::unexpected(lock.error());
+  if (!lock) {
+    return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, lock.error());
+  }
+  lock->announce("compiling " + shown(known.model.model) + " for " + known.settings.target.ep.found.name);
+  if (!last) {
+    PRECAST_TRY_ASSIGN(auto again, known_again(known));
+    const bool same = again.identity.key == known.identity.key && again.identity.uncacheable.empty();
+    known = std::move(again);
+    if (!same) return std::optional<Resolution>();
+  }
+  return locked(known, resolution, stale, std::move(staged), staged_model);
+}
+
+Result<std::optional<Resolution>> Miss::locked(Known& known, Resolution& resolution, const std::string& stale,
+                                               std::optional<WorkFolder> staged,
+                                               const std::filesystem::path& staged_model) {
+  resolution.key = known.identity.key;
+  PRECAST_TRY_ASSIGN(auto winner, take_winner(known, resolution, stale));
+  if (winner) return winner;
+  PRECAST_TRY_ASSIGN(auto remembered, remembered_failure(known, resolution));
+  if (remembered) return remembered;
+  util::Stopwatch watch;
+  auto slot = services_.store->acquire_compile_slot(wait_options(Stage::waiting_for_slot));
+  resolution.timings.lock_wait += watch.lap_ms();
+  if (!slot && slot.error().code == ErrorCode::cancelled) return std::unexpected(slot.error());
+  if (!slot) return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, slot.error());
+
+  const bool private_copy = staged.has_value();
+  if (!staged) {
+    auto work = services_.store->begin_work();
+    if (!work) return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, work.error());
+    staged.emplace(std::move(*work));
+  }
+  std::filesystem::path model = staged_model;
+  if (model.empty()) {
+    PRECAST_TRY_ASSIGN(model, model_for_worker(known, *staged));
+  }
+  const JobResult job = run_job({services_, request_, known.settings, model, *staged, [this](Stage s) { tell(s); }},
+                                resolution.timings);
+  if (job.end == JobEnd::cancelled) return std::unexpected(job.error);
+
+  // Evidence after the compile must equal the evidence before, not only in digests: A -> B -> A is a change too.
+  auto after = known_again(known);
+  if (!after) return std::unexpected(after.error());
+  const bool model_same = private_copy || after->model == known.model;
+  const bool libraries_same = after->libraries.files == known.libraries.files && !after->libraries.replaced;
+  if (!model_same || !libraries_same) {
+    known = std::move(*after);
+    return std::optional<Resolution>();
+  }
+  if (job.end != JobEnd::good) return failed(known, resolution, job, true);
+  if (const auto difference = difference_in_worker(known, job)) {
+    JobResult refused = job;
+    refused.end = JobEnd::transient;
+    refused.error = *difference;
+    return failed(known, resolution, refused, false);
+  }
+  tell(Stage::storing);
+  return keep(known, resolution, std::move(*staged), job);
+}
+
+Result<std::optional<Resolution>> Miss::take_winner(const Known& known, Resolution& resolution,
+                                                    const std::string& stale) {
+  if (request_.rebuild) return std::optional<Resolution>();
+  util::Stopwatch watch;
+  auto found = services_.store->look_up(known.identity.key);
+  resolution.timings.lookup += watch.lap_ms();
+  if (!found) return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, found.error());
+  if (!found->hit || found->hit->marker.generation == stale) return std::optional<Resolution>();
+  resolution.outcome = Outcome::hit;
+  resolution.reason.clear();
+  fill_from_hit(resolution, std::move(*found->hit));
+  return std::move(resolution);
+}
+
+Result<std::optional<Resolution>> Miss::remembered_failure(const Known& known, Resolution& resolution) {
+  if (request_.rebuild || request_.retry_failed) return std::optional<Resolution>();
+  const auto record = services_.store->read_failed(known.identity.key);
+  // A record that cannot be read is no reason not to compile.
+  if (!record || !*record) return std::optional<Resolution>();
+  const store::FailedRecord& failure = **record;
+  const bool nothing = failure.kind == "nothing_to_compile";
+  const auto when = util::parse_rfc3339(failure.time);
+  const bool old = !when || util::Clock::system().now() - *when > request_.retry_failed_after;
+  const bool shorter = failure.deadline_ms &&
+                       request_.compile_timeout > std::chrono::milliseconds(static_cast<std::int64_t>(*failure.deadline_ms));
+  const bool first_crash = failure.kind == "crashed" && failure.count < 2;
+  if (!nothing && (old || shorter || first_crash)) return std::optional<Resolution>();
+  Error error{nothing                       ? ErrorCode::unsupported
+              : failure.kind == "timed_out" ? ErrorCode::timed_out
+                                            : ErrorCode::compile_failed,
+              failure.reason + " (remembered from " + failure.time + ")", known.model.model,
+              nothing ? "" : "try again now with --retry-failed"};
+  resolution.log_tail = failure.log_tail;
+  return answer_with_source(std::move(resolution), nothing ? Outcome::nothing_to_compile : Outcome::failed,
+                            known.model.model, std::move(error));
+}
+
+Result<std::filesystem::path> Miss::model_for_worker(const Known& known, const WorkFolder& folder) {
+  if (!known.model.through_links) return known.model.model;
+  return stage_source(services_.file_system, known.model.model, known.model.facts, folder.source_folder());
+}
+
+// The identity as the worker's eyes give it must be the identity; and what it mapped must be part of it.
+std::optional<Error> Miss::difference_in_worker(const Known& known, const JobResult& job) {
+  identity::Settings seen = known.settings;
+  seen.ort_version = job.seen.ort_version;
+  seen.ort_build = job.seen.ort_build;
+  seen.target.ep.version = job.seen.ep_version;
+  seen.target.ep.vendor = job.seen.ep_vendor;
+  seen.target.device = job.seen.device;
+  const auto identity = identity::make_identity(services_.file_system, digester_, seen, known.model, known.libraries.files);
+  if (!identity) return identity.error();
+  if (identity->key != known.identity.key) {
+    std::string text = "the worker saw something else than precast";
+    for (const std::string& line : identity::differences(known.identity.canonical, identity->canonical)) text += "; " + line;
+    return Error{ErrorCode::compile_failed, text, known.model.model, "an update in progress? try again"};
+  }
+  for (const MappedLibrary& library : job.libraries) {
+    const bool known_library = std::ranges::any_of(known.libraries.files, [&](const identity::FileEvidence& file) {
+      return file.stat.inode == library.inode;
+    });
+    if (known_library) continue;
+    return Error{ErrorCode::compile_failed,
+                 "the EP loaded " + shown(library.path) + ", which is not part of the compile's identity", library.path,
+                 "name it with --ep-extra-file"};
+  }
+  return std::nullopt;
+}
+
+Result<std::optional<Resolution>> Miss::keep(const Known& known, Resolution& resolution, WorkFolder folder,
+                                             const JobResult& job) {
+  store::Marker marker;
+  marker.key = known.identity.key;
+  marker.identity = known.identity.canonical;
+  marker.compatibility = job.compatibility;
+  marker.compile_seconds = resolution.timings.compile / 1000;
+  marker.precast_version = PRECAST_VERSION;
+  marker.model = util::escape_invalid_utf8(known.model.model.native());
+  marker.ep = known.settings.target.ep.found.name;
+  marker.device = std::string(ort::to_string(known.settings.target.device.device_class));
+  marker.source_sha256 = known.identity.source_sha256;
+  util::Stopwatch watch;
+  auto committed = services_.store->commit(folder.take_store_work(), std::move(marker));
+  resolution.timings.store += watch.lap_ms();
+  if (!committed) {
+    return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, committed.error());
+  }
+  resolution.timings.sync += committed->timings.sync_ms;
+  const store::Marker stored = committed->hit.marker;
+  fill_from_hit(resolution, std::move(committed->hit));
+  if (committed->marker_error) {
+    resolution.outcome = Outcome::uncached;
+    resolution.reason = "compiled, but not kept: " + committed->marker_error->message;
+    resolution.error = committed->marker_error;
+    return std::move(resolution);
+  }
+  resolution.outcome = Outcome::compiled;
+  stored_ = stored;
+  // Neither may fail a compile that is stored: a record that stays is overruled by the marker.
+  (void)services_.store->remove_failed(known.identity.key);
+  services_.store->record({"compile", stored.created, stored.key, stored.generation, stored.source_sha256, stored.ep,
+                           store::family_of(stored), stored.compile_seconds});
+  return std::move(resolution);
+}
+
+Result<Resolution> Miss::failed(const Known& known, Resolution& resolution, const JobResult& job, bool remember_it) {
+  if (remember_it) remember(known, job);
+  resolution.log_tail = job.log_tail;
+  const Outcome outcome =
+      job.end == JobEnd::nothing_to_compile ? Outcome::nothing_to_compile : Outcome::failed;
+  return answer_with_source(std::move(resolution), outcome, known.model.model, job.error);
+}
+
+void Miss::remember(const Known& known, const JobResult& job) {
+  store::FailedRecord record;
+  record.key = known.identity.key;
+  switch (job.end) {
+    case JobEnd::nothing_to_compile: record.kind = "nothing_to_compile"; break;
+    case JobEnd::compile_failed: record.kind = "compile_failed"; break;
+    case JobEnd::crashed: record.kind = "crashed"; break;
+    case JobEnd::timed_out: record.kind = "timed_out"; break;
+    default: return;
+  }
+  record.reason = job.error.message;
+  record.log_tail = job.log_tail;
+  record.time = util::format_rfc3339(util::Clock::system().now());
+  if (job.end == JobEnd::timed_out) {
+    record.deadline_ms = static_cast<std::uint64_t>(request_.compile_timeout.count());
+  }
+  const auto before = services_.store->read_failed(record.key);
+  if (before && *before && (*before)->kind == record.kind) record.count = (*before)->count + 1;
+  // A failure that cannot be remembered is found again by the next one who tries.
+  (void)services_.store->write_failed(record);
+}
+
+Result<Resolution> Miss::run_private(const Known& known, Resolution resolution) {
+  PRECAST_TRY_ASSIGN(auto made, WorkFolder::temporary(services_.file_system));
+  auto folder = std::make_shared<WorkFolder>(std::move(made));
+  PRECAST_TRY_ASSIGN(const auto model, model_for_worker(known, *folder));
+  const JobResult job = run_job({services_, request_, known.settings, model, *folder, [this](Stage s) { tell(s); }},
+                                resolution.timings);
+  if (job.end == JobEnd::cancelled) return std::unexpected(job.error);
+  if (job.end != JobEnd::good) return failed(known, resolution, job, false);
+  resolution.outcome = Outcome::uncached;
+  resolution.path = folder->output_folder() / store::kModelName;
+  resolution.private_owner = folder;
+  return resolution;
+}
+
+}  // namespace precast::compile

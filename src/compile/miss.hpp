@@ -1,0 +1,63 @@
+// The way of a miss: the key's exclusive lock, evidence again, look-up again, compile, evidence after, store.
+#pragma once
+
+#include "compile/compile_job.hpp"
+#include "compile/resolver.hpp"
+
+namespace precast::compile {
+
+// What is known about a request before anything is compiled.
+struct Known {
+  identity::ModelEvidence model;
+  Resolver::Libraries libraries;
+  identity::Settings settings;
+  identity::Identity identity;
+};
+
+class Miss {
+ public:
+  Miss(Resolver& resolver, const Request& request, const Observer& observer, identity::Digester& digester)
+      : resolver_(resolver), services_(resolver.services()), request_(request), observer_(observer), digester_(digester) {}
+
+  // `resolution` has what is known of the target and its timings so far. `stale` names a generation that must not be
+  // served although its marker is current (the EP says that it should be compiled again).
+  [[nodiscard]] Result<Resolution> run(Known known, Resolution resolution, const std::string& stale);
+  // Compiles for this caller alone; nothing is looked up or kept.
+  [[nodiscard]] Result<Resolution> run_private(const Known& known, Resolution resolution);
+
+ private:
+  // nullopt = the source or a library changed meanwhile: try again.
+  [[nodiscard]] Result<std::optional<Resolution>> attempt(Known& known, Resolution& resolution,
+                                                          const std::string& stale, bool last);
+  [[nodiscard]] Result<std::optional<Resolution>> locked(Known& known, Resolution& resolution,
+                                                         const std::string& stale,
+                                                         std::optional<WorkFolder> staged,
+                                                         const std::filesystem::path& staged_model);
+  [[nodiscard]] Result<std::optional<Resolution>> take_winner(const Known& known, Resolution& resolution,
+                                                              const std::string& stale);
+  [[nodiscard]] Result<std::optional<Resolution>> remembered_failure(const Known& known, Resolution& resolution);
+  [[nodiscard]] Result<std::optional<Resolution>> keep(const Known& known, Resolution& resolution, WorkFolder folder,
+                                                       const JobResult& job);
+  [[nodiscard]] Result<Known> known_again(const Known& before);
+  [[nodiscard]] Result<std::filesystem::path> model_for_worker(const Known& known, const WorkFolder& folder);
+  [[nodiscard]] std::optional<Error> difference_in_worker(const Known& known, const JobResult& job);
+  [[nodiscard]] Result<Resolution> failed(const Known& known, Resolution& resolution, const JobResult& job,
+                                          bool remember);
+  void remember(const Known& known, const JobResult& job);
+  [[nodiscard]] fs::Lock::WaitOptions wait_options(Stage stage);
+  void tell(Stage stage);
+
+  Resolver& resolver_;
+  const Services& services_;
+  const Request& request_;
+  const Observer& observer_;
+  identity::Digester& digester_;
+  std::optional<double> estimate_;
+  std::optional<store::Marker> stored_;  // what this call put in the store
+};
+
+// The source model as the answer, because of `error`.
+[[nodiscard]] Resolution answer_with_source(Resolution resolution, Outcome outcome, const std::filesystem::path& model,
+                                            Error error);
+
+}  // namespace precast::compile

@@ -1,0 +1,82 @@
+// What is asked of the compile cache, and what it answers. Plain data and the leases that go with it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ort/session_call.hpp"
+#include "store/store.hpp"
+#include "util/cancel.hpp"
+
+namespace precast::compile {
+
+struct Request {
+  std::filesystem::path model;
+  ort::TargetRequest target;
+  ort::SessionSettings session;
+  bool embed = false;
+  bool strict_options = false;
+  std::vector<std::string> extra_file_options;          // --ep-option-file KEY
+  std::vector<std::filesystem::path> extra_files;       // --ep-extra-file
+  std::vector<std::string> worker_environment;          // --worker-env NAME
+  bool rebuild = false;       // no look-up, no remembered failure; a failure leaves the old entry
+  bool no_cache = false;      // neither reads nor writes the store
+  bool retry_failed = false;  // compile again in spite of a remembered failure
+  // The caller keeps the answer alive (a session, --exec): where the store cannot serve, a private compile is worth it.
+  bool accept_private = false;
+  std::chrono::milliseconds compile_timeout = std::chrono::minutes(30);
+  std::optional<std::chrono::milliseconds> lock_timeout;
+  std::chrono::seconds retry_failed_after = std::chrono::hours(24);
+};
+
+enum class Outcome : std::uint8_t { hit, compiled, precompiled, nothing_to_compile, failed, uncached };
+[[nodiscard]] std::string_view to_string(Outcome outcome);
+
+struct Timings {  // milliseconds
+  double ep_registration = 0;
+  double identity = 0;
+  double lookup = 0;
+  double lock_wait = 0;
+  double worker_start = 0;  // starting the worker, loading ORT and the EP in it
+  double compile = 0;       // the EP's compile call
+  double check = 0;         // opening the result once, in the worker, and the checks
+  double store = 0;         // hashing the result and putting it in place
+  double sync = 0;          // of `store`: what the disk took to make it durable
+};
+
+struct Resolution {
+  Outcome outcome = Outcome::uncached;
+  std::string reason;               // why a miss, uncacheable or failed; empty on a hit
+  std::optional<Error> error;       // of outcome failed, nothing_to_compile and uncached: what a strict caller reports
+  std::string log_tail;             // of a failed compile
+  std::string key;                  // empty when there is none
+  std::string generation;           // likewise
+  std::filesystem::path path;       // of what loads: compiled model, or the source
+  std::vector<store::Artifact> artifacts;
+  ort::Target target;
+  Timings timings;
+  store::Lease lease;                 // keeps the generation alive
+  std::shared_ptr<void> private_owner;  // deletes a private generation when the last copy goes
+  [[nodiscard]] bool compiled_model() const {
+    return outcome == Outcome::hit || outcome == Outcome::compiled || outcome == Outcome::precompiled ||
+           private_owner != nullptr;
+  }
+};
+
+// What the work is at, for people. Called from the resolving thread when a stage begins (and, for waiting, as the
+// holder becomes known).
+enum class Stage : std::uint8_t { reading, waiting, waiting_for_slot, compiling, checking, storing };
+struct Progress {
+  Stage stage = Stage::reading;
+  std::optional<double> estimate_seconds;     // from an earlier compile of this source
+  std::optional<fs::LockHolder> holder;       // of the lock that is waited for
+};
+using Observer = std::function<void(const Progress&)>;
+
+}  // namespace precast::compile

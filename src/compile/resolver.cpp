@@ -1,0 +1,188 @@
+#include "compile/resolver.hpp"
+
+#include "compile/miss.hpp"
+#include "identity/hashing_digester.hpp"
+#include "process/child.hpp"
+#include "util/text.hpp"
+#include "util/time.hpp"
+#include "util/try.hpp"
+
+namespace precast::compile {
+
+namespace {
+
+constexpr int kCompileOptimizationLevel = 0;  // DISABLE_ALL, the Compile API's default
+
+struct LookedUp {
+  std::optional<store::Hit> hit;
+  std::string miss_reason;
+  std::string stale;  // a generation that the EP wants compiled again
+};
+
+identity::Settings make_settings(const Request& request, ort::Catalog& catalog, ort::Target target) {
+  identity::Settings settings;
+  settings.target = std::move(target);
+  settings.ort_library = catalog.runtime().library();
+  settings.ort_version = catalog.runtime().version();
+  settings.ort_build = catalog.runtime().build_info();
+  settings.session_config = request.session.config_entries;
+  settings.optimization_level = request.session.optimization_level.value_or(kCompileOptimizationLevel);
+  settings.free_dimensions = request.session.free_dimensions;
+  settings.embed = request.embed;
+  settings.strict_options = request.strict_options;
+  settings.extra_file_options = request.extra_file_options;
+  settings.extra_files = request.extra_files;
+  settings.environment = process::current_environment();
+  settings.worker_environment = request.worker_environment;
+  return settings;
+}
+
+// A model that is compiled already says itself for which EP.
+ort::TargetRequest target_of_precompiled(const Request& request, const model::ModelFacts& facts) {
+  ort::TargetRequest target = request.target;
+  if ((target.ep.empty() || target.ep == "auto") && ort::find_ep(facts.ep_context_nodes.front().source) != nullptr) {
+    target.ep = facts.ep_context_nodes.front().source;
+  }
+  return target;
+}
+
+// Marker, lease, artifacts, and then the EP's own word on whether it can still load this.
+Result<LookedUp> look_up(store::Store& store, ort::Catalog& catalog, const ort::Target& target, const std::string& key) {
+  LookedUp result;
+  PRECAST_TRY_ASSIGN(auto found, store.look_up(key));
+  result.miss_reason = std::move(found.miss_reason);
+  if (!found.hit) return result;
+  if (!found.hit->marker.compatibility.empty()) {
+    PRECAST_TRY_ASSIGN(const auto answer, ort::check_compatibility(catalog, target, found.hit->marker.compatibility));
+    if (answer == ort::Compatibility::unsupported || answer == ort::Compatibility::prefer_recompilation) {
+      result.stale = found.hit->marker.generation;
+      result.miss_reason = answer == ort::Compatibility::unsupported
+                               ? "the EP says that it cannot load the stored model any more"
+                               : "the EP prefers to compile this model again";
+      return result;
+    }
+  }
+  result.hit = std::move(found.hit);
+  return result;
+}
+
+Resolution hit_of(Resolution resolution, store::Hit hit) {
+  resolution.outcome = Outcome::hit;
+  resolution.generation = hit.marker.generation;
+  resolution.artifacts = std::move(hit.marker.artifacts);
+  resolution.path = std::move(hit.model);
+  resolution.lease = std::move(hit.lease);
+  return resolution;
+}
+
+void record_use(store::Store& store, const Resolution& resolution, const identity::Identity& identity) {
+  store.record({resolution.outcome == Outcome::hit ? "hit" : "miss",
+                util::format_rfc3339(util::Clock::system().now()), resolution.key, resolution.generation,
+                identity.source_sha256, resolution.target.ep.found.name, {}, 0});
+}
+
+}  // namespace
+
+std::string_view to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::hit: return "hit";
+    case Outcome::compiled: return "compiled";
+    case Outcome::precompiled: return "precompiled";
+    case Outcome::nothing_to_compile: return "nothing_to_compile";
+    case Outcome::failed: return "failed";
+    case Outcome::uncached: break;
+  }
+  return "uncached";
+}
+
+Resolver::Resolver(Services services) : services_(std::move(services)) {}
+
+Result<Resolver::Libraries> Resolver::library_evidence(identity::Digester& digester, const identity::Settings& settings) {
+  Libraries libraries;
+  PRECAST_TRY_ASSIGN(libraries.files, identity::take_library_evidence(services_.file_system, digester, settings));
+  std::string set = settings.target.ep.found.library.native();
+  for (const identity::FileEvidence& file : libraries.files) set += '\n' + file.path.native();
+  const std::lock_guard guard(mutex_);
+  const auto [first, inserted] = first_seen_.try_emplace(set, libraries.files);
+  libraries.replaced = !inserted && first->second != libraries.files;
+  return libraries;
+}
+
+Result<Resolution> Resolver::resolve(const Request& request, const Observer& observer) {
+  fs::FileSystem& fs = services_.file_system;
+  store::Store* store = request.no_cache ? nullptr : services_.store;
+  identity::HashingDigester hashing(fs);
+  identity::Digester& digester = store != nullptr ? static_cast<identity::Digester&>(store->memo()) : hashing;
+  if (observer) observer({});
+  util::Stopwatch watch;
+  Known known;
+  PRECAST_TRY_ASSIGN(known.model,
+                     identity::take_model_evidence(fs, digester, std::filesystem::absolute(request.model)));
+  Resolution resolution;
+  resolution.timings.identity = watch.lap_ms();
+  resolution.path = known.model.model;
+
+  const bool precompiled = !known.model.facts.ep_context_nodes.empty();
+  PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, services_.catalog());
+  watch.lap_ms();
+  PRECAST_TRY_ASSIGN(
+      resolution.target,
+      catalog->choose(fs, precompiled ? target_of_precompiled(request, known.model.facts) : request.target,
+                      request.extra_file_options));
+  resolution.timings.ep_registration = watch.lap_ms();
+  if (precompiled) {
+    resolution.outcome = Outcome::precompiled;
+    resolution.reason = "the model has EPContext nodes already";
+    return resolution;
+  }
+  if (!resolution.target.makes_ep_context()) {
+    return answer_with_source(std::move(resolution), Outcome::nothing_to_compile, known.model.model,
+                              {ErrorCode::unsupported,
+                               resolution.target.ep.found.name + " does not make compiled (EPContext) models",
+                               known.model.model, ""});
+  }
+
+  known.settings = make_settings(request, *catalog, resolution.target);
+  PRECAST_TRY_ASSIGN(known.libraries, library_evidence(digester, known.settings));
+  PRECAST_TRY_ASSIGN(known.identity, identity::make_identity(fs, digester, known.settings, known.model,
+                                                             known.libraries.files));
+  resolution.key = known.identity.key;
+  resolution.timings.identity += watch.lap_ms();
+  if (known.libraries.replaced) {
+    known.identity.uncacheable = "a library was replaced since this process loaded it; restart it to use the new one";
+  }
+  Miss miss(*this, request, observer, digester);
+  std::string problem = request.no_cache ? "--no-cache" : services_.store_problem;
+  if (problem.empty()) problem = known.identity.uncacheable;
+  if (store == nullptr || !known.identity.uncacheable.empty()) {
+    resolution.reason = problem;
+    if (request.accept_private) return miss.run_private(known, std::move(resolution));
+    return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model,
+                              {request.no_cache ? ErrorCode::unsupported : ErrorCode::io, problem, known.model.model, ""});
+  }
+
+  LookedUp found;
+  found.miss_reason = "--rebuild";
+  if (!request.rebuild) {
+    PRECAST_TRY_ASSIGN(found, look_up(*store, *catalog, resolution.target, known.identity.key));
+  }
+  resolution.timings.lookup = watch.lap_ms();
+  if (found.hit) {
+    resolution = hit_of(std::move(resolution), std::move(*found.hit));
+    record_use(*store, resolution, known.identity);
+    return resolution;
+  }
+  resolution.reason = found.miss_reason;
+  const identity::Identity identity = known.identity;
+  if (!store->writable()) {
+    Error error{ErrorCode::io, "the store cannot be written, and has no entry for this model", store->layout().root(),
+                "make it writable, or use another --cache-dir"};
+    if (request.accept_private) return miss.run_private(known, std::move(resolution));
+    return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, std::move(error));
+  }
+  PRECAST_TRY_ASSIGN(auto done, miss.run(std::move(known), std::move(resolution), found.stale));
+  record_use(*store, done, identity);
+  return done;
+}
+
+}  // namespace precast::compile

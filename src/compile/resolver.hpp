@@ -1,0 +1,53 @@
+// From a model to one that loads: look up, or compile in a worker, check, and put in the store.
+//
+// Never wrong: an answer is a hit only if everything that went into the compile is provably the same and the stored bytes
+// are the ones that were compiled. Never in the way: where the cache cannot work, the source model is the answer
+// (Outcome::uncached) with its reason. Errors are for bad input, missing EPs and cancellation.
+//
+// Thread-safe: several models may be resolved at once.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "compile/resolution.hpp"
+#include "identity/identity.hpp"
+
+namespace precast::compile {
+
+struct Services {
+  fs::FileSystem& file_system;
+  // Loads ORT and finds the EPs at the first call; called only once the model has been read and found good.
+  std::function<Result<ort::Catalog*>()> catalog;
+  store::Store* store = nullptr;  // null: the cache cannot work, and why:
+  std::string store_problem;
+  std::filesystem::path worker;  // option; empty = PRECAST_WORKER, beside the executable, libexec
+  const util::CancelToken* cancel = nullptr;
+  bool allow_telemetry = false;
+};
+
+class Resolver {
+ public:
+  explicit Resolver(Services services);
+
+  [[nodiscard]] Result<Resolution> resolve(const Request& request, const Observer& observer = {});
+
+  [[nodiscard]] const Services& services() const { return services_; }
+
+  // Evidence of the libraries of a target; a difference from what this process saw first makes it uncacheable.
+  struct Libraries {
+    std::vector<identity::FileEvidence> files;
+    bool replaced = false;  // since this process loaded them
+  };
+  [[nodiscard]] Result<Libraries> library_evidence(identity::Digester& digester, const identity::Settings& settings);
+
+ private:
+  Services services_;
+  std::mutex mutex_;
+  std::map<std::string, std::vector<identity::FileEvidence>> first_seen_;
+};
+
+}  // namespace precast::compile

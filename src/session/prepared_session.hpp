@@ -1,0 +1,36 @@
+// An ORT session on what the compile cache answered. It holds the lease, so the generation lives as long as the session.
+// One thread at a time, as Ort::Session's creation; Run may be called from several threads as ORT allows.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "compile/resolution.hpp"
+#include "ort/session_call.hpp"
+#include "precast/error.hpp"
+
+namespace precast::session {
+
+class PreparedSession {
+ public:
+  // A compiled model is opened with session.disable_model_compile=1 and an absolute ep.context_file_path: ORT refuses
+  // rather than compile anything. The source model (fallback) is opened as ORT does, and the EP may compile at load.
+  // EP-internal caches are dropped.
+  [[nodiscard]] static Result<PreparedSession> open(ort::Catalog& catalog, compile::Resolution resolution,
+                                                    const ort::SessionSettings& settings);
+
+  [[nodiscard]] Ort::Session& native() { return opened_.session; }
+  [[nodiscard]] const compile::Resolution& resolution() const { return resolution_; }
+  [[nodiscard]] double open_ms() const { return open_ms_; }
+  // What deletes a private generation, for a caller that never destroys the session (EPs crash while unloading).
+  [[nodiscard]] std::shared_ptr<void> take_private_owner() { return std::move(resolution_.private_owner); }
+
+ private:
+  PreparedSession() = default;
+  compile::Resolution resolution_;  // declared first: the lease goes after the session
+  ort::OpenedSession opened_;
+  double open_ms_ = 0;
+};
+
+}  // namespace precast::session

@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "store/memo_rules.hpp"
+#include "store/store_state.hpp"
+#include "store/work_state.hpp"
+#include "util/text.hpp"
+#include "util/try.hpp"
+
+namespace precast::store {
+namespace {
+
+struct Output {
+  std::vector<std::filesystem::path> artifacts;  // absolute, model.onnx first
+  std::vector<std::filesystem::path> files;      // all, with the log
+  std::int64_t last_change_ns = 0;
+};
+
+Result<Output> look_at_output(fs::FileSystem& fs, const std::filesystem::path& folder) {
+  PRECAST_TRY_ASSIGN(const auto entries, fs.list(folder));
+  Output output;
+  bool has_model = false;
+  for (const fs::DirEntry& entry : entries) {
+    const auto path = folder / entry.name;
+    PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.lstat(path));
+    if (stat.kind != fs::FileKind::regular) {
+      return fail(ErrorCode::corrupt,
+                  fmt::format("the compile left '{}', which is not a regular file", util::escape_invalid_utf8(entry.name)), path);
+    }
+    if (entry.name == kManifestName) continue;  // replaced below
+    output.files.push_back(path);
+    if (entry.name == kLogName) continue;
+    output.artifacts.push_back(path);
+    if (entry.name == kModelName) {
+      has_model = true;
+      std::swap(output.artifacts.front(), output.artifacts.back());
+    }
+  }
+  if (!has_model) {
+    return fail(ErrorCode::corrupt, fmt::format("the compile left no {}", kModelName), folder / kModelName);
+  }
+  std::sort(output.artifacts.begin() + 1, output.artifacts.end());
+  return output;
+}
+
+Result<void> sync_file(fs::FileSystem& fs, const std::filesystem::path& path) {
+  PRECAST_TRY_ASSIGN(fs::File file, fs.open(path, fs::OpenMode::read));
+  PRECAST_TRY(fs.sync(file));
+  return fs.close(file);
+}
+
+// Read-only, and on the disk.
+Result<void> settle_files(fs::FileSystem& fs, const std::filesystem::path& folder, Output& output) {
+  for (const auto& path : output.files) PRECAST_TRY(fs.change_mode(path, kStoredFileMode));
+  for (const auto& path : output.files) {
+    PRECAST_TRY(sync_file(fs, path));
+    PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.lstat(path));
+    output.last_change_ns = std::max(output.last_change_ns, stat.ctime_ns);
+  }
+  return fs.sync_directory(folder);
+}
+
+// A digest taken less than one margin after the last change would not be remembered, and the first hit would hash.
+void wait_out_the_margin(const util::Clock& clock, std::int64_t last_change_ns) {
+  constexpr std::chrono::nanoseconds kLongest = std::chrono::milliseconds(20);
+  const auto age = clock.now().time_since_epoch() - std::chrono::nanoseconds(last_change_ns);
+  const auto left = ctime_margin(last_change_ns) - age;
+  // Where stamps have no nanoseconds the first hit had better hash than every compile wait for two seconds.
+  if (left > std::chrono::nanoseconds::zero()) std::this_thread::sleep_for(std::min(left, kLongest));
+}
+
+Result<std::vector<Artifact>> hash_artifacts(Store::State& state, const Output& output, const std::string& uuid) {
+  wait_out_the_margin(state.clock(), output.last_change_ns);
+  PRECAST_TRY_ASSIGN(const auto evidence, state.memo.digest_afresh(output.artifacts, group_of(uuid)));
+  std::vector<Artifact> artifacts;
+  for (const identity::FileEvidence& file : evidence) {
+    artifacts.push_back({file.path.filename().string(), file.stat.size, file.sha256});
+  }
+  return artifacts;
+}
+
+// What is published must be readable for every later look-up; a defect shows here and not as a miss for ever.
+Result<std::string> marker_text(const Marker& marker) {
+  std::string text = serialize(marker);
+  if (const auto readable = parse_marker(text); !readable) {
+    return fail(ErrorCode::internal, "a marker that could not be read again: " + readable.error().message);
+  }
+  return text;
+}
+
+Result<void> write_manifest(fs::FileSystem& fs, const std::filesystem::path& folder, const std::string& text) {
+  const auto manifest = folder / kManifestName;
+  PRECAST_TRY(fs::write_file_atomically(fs, manifest, text, fs::Durability::none));
+  PRECAST_TRY(fs.change_mode(manifest, kStoredFileMode));
+  PRECAST_TRY(sync_file(fs, manifest));
+  return fs.sync_directory(folder);
+}
+
+Result<void> move_in(fs::FileSystem& fs, const Layout& layout, const std::filesystem::path& output,
+                     const std::string& uuid) {
+  PRECAST_TRY(fs::make_directories(fs, layout.generations(), kFolderMode, fs::Durability::durable));
+  return fs.rename_new(output, layout.generation(uuid));
+}
+
+// From here on the generation is complete; what fails keeps it from being found, not from being used.
+Result<void> publish_marker(fs::FileSystem& fs, const Layout& layout, const Marker& marker, const std::string& text) {
+  PRECAST_TRY(fs.sync_directory(layout.generations()));
+  PRECAST_TRY(fs.sync_directory(layout.tmp()));
+  const auto path = layout.marker(marker.key);
+  PRECAST_TRY(fs::make_directories(fs, path.parent_path(), kFolderMode, fs::Durability::durable));
+  // The key's lock may have made them first, and not durably.
+  for (const auto& folder : {layout.root(), layout.keys(), path.parent_path().parent_path()}) {
+    PRECAST_TRY(fs.sync_directory(folder));
+  }
+  PRECAST_TRY(fs::write_file_atomically(fs, path, text, fs::Durability::durable));
+  (void)fs.unlink(layout.failed(marker.key));  // success ends it; a marker counts before a record of failure
+  return {};
+}
+
+}  // namespace
+
+Result<Store::Committed> Store::commit(Work work, Marker marker) {
+  PRECAST_TRY(require_key(marker.key));
+  fs::FileSystem& fs = state_->fs;
+  const Layout& layout = state_->layout;
+  const auto folder = work.output_folder();
+  StoreTimings timings;
+  util::Stopwatch watch(state_->clock());
+
+  PRECAST_TRY_ASSIGN(Output output, look_at_output(fs, folder));
+  PRECAST_TRY(settle_files(fs, folder, output));
+  timings.sync_ms += watch.lap_ms();
+  marker.generation = work.uuid();
+  PRECAST_TRY_ASSIGN(marker.artifacts, hash_artifacts(*state_, output, marker.generation));
+  marker.created = util::format_rfc3339(state_->clock().now());
+  timings.hash_ms += watch.lap_ms();
+  PRECAST_TRY_ASSIGN(const std::string text, marker_text(marker));
+  PRECAST_TRY(write_manifest(fs, folder, text));
+  PRECAST_TRY(move_in(fs, layout, folder, marker.generation));
+
+  // The work's lease becomes the generation's; the rest of its folder goes, and if it stays, a sweep finds it.
+  const std::unique_ptr<Work::State> done = std::move(work).release();
+  (void)fs::remove_tree(fs, layout.work(marker.generation));
+  Lease lease(std::move(done->lease), marker.generation);
+  const auto published = publish_marker(fs, layout, marker, text);
+  timings.sync_ms += watch.lap_ms();
+  std::optional<Error> marker_error;
+  if (!published) marker_error = published.error();
+  const auto generation = layout.generation(marker.generation);
+  return Committed{.hit = Hit{std::move(marker), std::move(lease), generation, generation / kModelName},
+                   .timings = timings,
+                   .marker_error = std::move(marker_error)};
+}
+
+}  // namespace precast::store

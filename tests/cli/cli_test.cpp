@@ -1,0 +1,278 @@
+// The command line: one contract for people and machines.
+#include <sys/stat.h>
+
+#include <gmock/gmock.h>
+
+#include "model_generator/model_generator.hpp"
+#include "support/program.hpp"
+
+namespace precast::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+namespace stdfs = std::filesystem;
+
+class Cli : public ::testing::Test {
+ protected:
+  stdfs::path tiny(const std::string& name = "tiny.onnx", std::uint64_t seed = 1) {
+    model_generator::Options options;
+    options.output = folder_ / name;
+    options.seed = seed;
+    const auto made = model_generator::generate(options);
+    EXPECT_TRUE(made) << made.error().message;
+    return options.output;
+  }
+  // The error names what it is about, in words and in JSON, with that exit code.
+  void expect_error(const std::vector<std::string>& arguments, int code, const std::string& words) {
+    SCOPED_TRACE(::testing::PrintToString(arguments));
+    const Ran text = precast_.run(arguments);
+    EXPECT_EQ(text.code, code) << text.err;
+    EXPECT_THAT(text.err, HasSubstr(words));
+    EXPECT_EQ(text.out, "");
+    auto with_json = arguments;
+    with_json.insert(with_json.begin(), "--json");
+    const Ran json = precast_.run(with_json);
+    EXPECT_EQ(json.code, code);
+    EXPECT_THAT(json.json()["error"].value("message", ""), HasSubstr(words)) << json.out;
+    EXPECT_EQ(json.json()["schema_version"], 1);
+  }
+
+  Precast precast_;
+  Folder folder_;
+};
+
+TEST_F(Cli, HelpHasExamplesAndLoadsNoRuntime) {
+  precast_.env["LD_DEBUG"] = "files";
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--help"}, {"compile", "--help"}, {"resolve", "--help"}, {"cache", "--help"}, {"eps", "--help"}, {"doctor", "--help"}}) {
+    const Ran ran = precast_.run(arguments);
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_THAT(ran.out, HasSubstr("Examples:\n  precast "));
+    EXPECT_THAT(ran.err, Not(HasSubstr("libonnxruntime")));
+  }
+}
+
+TEST_F(Cli, VersionNamesWhatIsThereAndDoesNotFailWithout) {
+  const Ran ran = precast_.run({"--version"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.out, StartsWith("precast 0.1.0\nONNX Runtime 1."));
+  const Ran without = precast_.run({"--version", "--ort-library", "/nowhere/libonnxruntime.so"});
+  EXPECT_EQ(without.code, 0);
+  EXPECT_THAT(without.out, HasSubstr("ONNX Runtime: not found"));
+}
+
+TEST_F(Cli, UsageErrorsAreOneObjectToo) {
+  expect_error({"frobnicate"}, 2, "frobnicate");
+  expect_error({"compile"}, 2, "MODEL");
+  expect_error({"compile", "x.onnx", "--device", "tpu"}, 2, "tpu");
+  expect_error({"compile", "x.onnx", "--ep-options", "novalue"}, 2, "--ep-options 'novalue'");
+  expect_error({"compile", "x.onnx", "--compile-timeout", "soon"}, 2, "--compile-timeout 'soon'");
+  expect_error({"resolve", "x.onnx", "--exec"}, 2, "--exec");
+  expect_error({"cache", "show", "zz"}, 2, "zz");
+}
+
+TEST_F(Cli, EveryBadModelHasItsOwnMessage) {
+  write_file(folder_ / "empty.onnx", "");
+  write_file(folder_ / "garbage.onnx", "this is no model at all");
+  write_file(folder_ / "cut.onnx", read_file(tiny()).substr(0, 200));
+  stdfs::create_directory(folder_ / "folder.onnx");
+  ASSERT_EQ(::mkfifo((folder_ / "fifo.onnx").c_str(), 0600), 0);
+  std::set<std::string> messages;
+  for (const char* name : {"missing.onnx", "empty.onnx", "garbage.onnx", "folder.onnx", "fifo.onnx", "cut.onnx"}) {
+    const stdfs::path path = folder_ / name;
+    expect_error(precast_.fake({"compile", path.native()}), 2, path.native());
+    std::string message = precast_.run(precast_.fake({"compile", path.native()})).err;
+    const std::size_t at = message.find(name);
+    if (at != std::string::npos) message.erase(at, std::string(name).size());
+    EXPECT_TRUE(messages.insert(message).second) << "said twice: " << message;
+  }
+  EXPECT_FALSE(stdfs::exists(precast_.trace())) << "an EP was loaded for a bad model";
+}
+
+TEST_F(Cli, MissingAndShortExternalDataNameTheFile) {
+  model_generator::Options options;
+  options.output = folder_ / "ext.onnx";
+  options.external = true;
+  ASSERT_TRUE(model_generator::generate(options));
+  const std::string data = read_file(folder_ / "ext.data");
+  write_file(folder_ / "ext.data", data.substr(0, data.size() / 2));
+  expect_error(precast_.fake({"compile", options.output.native()}), 2, "ext.data");
+  stdfs::remove(folder_ / "ext.data");
+  expect_error(precast_.fake({"compile", options.output.native()}), 2, "ext.data");
+}
+
+TEST_F(Cli, AnEpThatIsNotThereIsExitThree) {
+  expect_error({"compile", tiny().native(), "--ep", "vitisai"}, 3, "VitisAIExecutionProvider");
+  expect_error({"compile", tiny().native(), "--ep", "nonsense"}, 2, "nonsense");
+  expect_error({"compile", tiny().native(), "--ep", "fake_ep", "--ep-library", "fake_ep=/nowhere/lib.so"}, 2, "/nowhere/lib.so");
+  expect_error({"compile", tiny().native(), "--ort-library", "/nowhere/ort.so"}, 2, "/nowhere/ort.so");
+}
+
+TEST_F(Cli, CompileJsonHasEveryField) {
+  const auto json = precast_.json(precast_.fake({"compile", tiny().native()}));
+  for (const char* field : {"schema_version", "precast_version", "command", "outcome", "reason", "key", "generation", "path",
+                            "published", "ep", "ep_version", "ep_source", "device", "target", "artifacts", "timings_ms"}) {
+    EXPECT_TRUE(json.contains(field)) << field;
+  }
+  EXPECT_EQ(json["outcome"], "compiled");
+  EXPECT_EQ(json["command"], "compile");
+  EXPECT_EQ(json["ep"], "fake_ep");
+  EXPECT_EQ(json["ep_source"], "explicit");
+  EXPECT_EQ(json["ep_version"], "1.0.0");
+  EXPECT_EQ(json["device"], "cpu");
+  EXPECT_EQ(json["key"].get<std::string>().size(), 64U);
+  for (const char* field : {"startup", "ep_registration", "identity", "lookup", "lock_wait", "compile", "check", "store",
+                            "publish", "session_open", "total"}) {
+    EXPECT_TRUE(json["timings_ms"].contains(field)) << field;
+  }
+  for (const auto& artifact : json["artifacts"]) EXPECT_EQ(artifact["sha256"].get<std::string>().size(), 64U);
+}
+
+TEST_F(Cli, OutputOfTheEpNeverReachesStdout) {
+  precast_.env["FAKE_EP_FAULT"] = "flood=1@load";
+  const auto model = tiny();
+  for (const char* outcome : {"compiled", "hit"}) {
+    const auto json = precast_.json(precast_.fake({"resolve", model.native(), "--open"}));
+    EXPECT_EQ(json["outcome"], outcome);
+  }
+}
+
+TEST_F(Cli, ResolvePrintsThePathAlone) {
+  const auto model = tiny();
+  const Ran miss = precast_.run(precast_.fake({"resolve", model.native()}));
+  EXPECT_EQ(miss.code, 0);
+  const Ran hit = precast_.run(precast_.fake({"resolve", model.native()}));
+  EXPECT_EQ(hit.out, miss.out);
+  EXPECT_THAT(hit.out, HasSubstr("/generations/"));
+  EXPECT_EQ(hit.out.back(), '\n');
+  EXPECT_TRUE(stdfs::exists(hit.out.substr(0, hit.out.size() - 1)));
+  EXPECT_EQ(hit.err, "");
+}
+
+TEST_F(Cli, ResolveFallsBackToTheSourceWithOneWarning) {
+  precast_.env["FAKE_EP_FAULT"] = "fail@compile";
+  const auto model = tiny();
+  const Ran ran = precast_.run(precast_.fake({"resolve", model.native()}));
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, model.native() + "\n");
+  EXPECT_THAT(ran.err, HasSubstr("warning"));
+  for (const char* flag : {"--require-compiled", "--strict"}) {
+    const Ran strict = precast_.run(precast_.fake({"resolve", model.native(), flag}));
+    EXPECT_EQ(strict.code, 1) << flag;
+    EXPECT_EQ(strict.out, "") << flag;
+  }
+  EXPECT_EQ(precast_.run({"resolve", model.native(), "--ep", "cpu", "--require-compiled"}).code, 5);
+}
+
+TEST_F(Cli, ExitCodesOfCompile) {
+  precast_.env["FAKE_EP_FAULT"] = "fail@compile";
+  EXPECT_EQ(precast_.run(precast_.fake({"compile", tiny("a.onnx", 1).native()})).code, 1);
+  precast_.env["FAKE_EP_FAULT"] = "hang@compile";
+  EXPECT_EQ(precast_.run(precast_.fake({"compile", tiny("b.onnx", 2).native(), "--compile-timeout", "1s"})).code, 6);
+  precast_.env.erase("FAKE_EP_FAULT");
+  EXPECT_EQ(precast_.run({"compile", tiny().native(), "--ep", "cpu"}).code, 5);
+  EXPECT_EQ(precast_.run(precast_.fake({"compile", tiny().native()})).code, 0);
+}
+
+TEST_F(Cli, AStoreThatCannotWorkIsOneWarningAndAnErrorUnderStrict) {
+  const auto model = tiny();
+  write_file(folder_ / "file", "");
+  precast_.env["PRECAST_CACHE_DIR"] = (folder_ / "file").native();
+  const Ran ran = precast_.run(precast_.fake({"resolve", model.native(), "--json"}));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.json()["outcome"], "uncached");
+  EXPECT_EQ(ran.json()["path"], model.native());
+  EXPECT_THAT(ran.err, HasSubstr("warning: running without the cache"));
+  EXPECT_EQ(precast_.run(precast_.fake({"resolve", model.native(), "--strict"})).code, 7);
+}
+
+TEST_F(Cli, CacheCommandsShowWhatIsStored) {
+  const auto model = tiny();
+  EXPECT_THAT(precast_.run({"cache", "path"}).out, HasSubstr(precast_.store().native()));
+  EXPECT_EQ(precast_.json({"cache", "ls"})["entries"].size(), 0U);
+  const auto compiled = precast_.json(precast_.fake({"compile", model.native()}));
+  const auto entries = precast_.json({"cache", "ls"})["entries"];
+  ASSERT_EQ(entries.size(), 1U);
+  for (const char* field : {"key", "generation", "model", "ep", "device", "bytes", "created", "last_used"}) {
+    EXPECT_TRUE(entries[0].contains(field)) << field;
+  }
+  EXPECT_EQ(entries[0]["key"], compiled["key"]);
+  EXPECT_EQ(entries[0]["model"], model.native());
+  EXPECT_THAT(precast_.run({"cache", "ls"}).out, HasSubstr(compiled["key"].get<std::string>().substr(0, 12)));
+  const auto shown = precast_.json({"cache", "show", compiled["key"].get<std::string>().substr(0, 8)});
+  EXPECT_EQ(shown["key"], compiled["key"]);
+  EXPECT_TRUE(shown["identity"].contains("source"));
+  EXPECT_EQ(shown["artifacts"], compiled["artifacts"]);
+  const auto verify = precast_.json({"cache", "verify"});
+  EXPECT_EQ(verify["ok"], true);
+  EXPECT_EQ(precast_.run({"cache", "show", "0000"}).code, 2);
+}
+
+TEST_F(Cli, EpsListsWhatIsHereAndWhyAnEpIsNot) {
+  write_file(folder_ / "libnot_an_ep.so", "no library");
+  const auto json = precast_.json({"eps", "--ep-library", "fake_ep=" + fake_ep_library().native(), "--ep-library",
+                                   "broken=" + (folder_ / "libnot_an_ep.so").native()});
+  std::map<std::string, nlohmann::json> eps;
+  for (const auto& ep : json["eps"]) eps[ep["name"]] = ep;
+  EXPECT_EQ(eps["fake_ep"]["source"], "explicit");
+  EXPECT_EQ(eps["fake_ep"]["devices"].size(), 1U);
+  EXPECT_FALSE(eps["broken"]["error"].is_null());
+  EXPECT_EQ(eps["CPUExecutionProvider"]["epcontext"], false);
+  EXPECT_EQ(eps["OpenVINOExecutionProvider"]["source"], "bundled");
+  EXPECT_EQ(eps["QNNExecutionProvider"]["source"], "bundled");
+}
+
+TEST_F(Cli, DoctorSaysWhatIsWrongAndWhatToDo) {
+  int code = -1;
+  const auto good = precast_.json({"doctor"}, &code);
+  EXPECT_EQ(code, 0) << good.dump(2);
+  const auto bad = precast_.json({"doctor", "--ort-library", "/nowhere/libonnxruntime.so"}, &code);
+  EXPECT_EQ(code, 1);
+  EXPECT_EQ(bad["checks"][0]["ok"], false);
+  EXPECT_FALSE(bad["checks"][0]["hint"].is_null());
+  precast_.env["PRECAST_WORKER"] = "/nowhere/worker";
+  EXPECT_THAT(precast_.json({"doctor"}, &code)["checks"].dump(), HasSubstr("/nowhere/worker"));
+  EXPECT_EQ(code, 1);
+}
+
+TEST_F(Cli, AWorkerOfAnotherVersionOrNoneIsAnErrorNotACompileInProcess) {
+  precast_.env["PRECAST_WORKER"] = "/nowhere/worker";
+  const Ran ran = precast_.run(precast_.fake({"compile", tiny().native()}));
+  EXPECT_EQ(ran.code, 2) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("/nowhere/worker"));
+  EXPECT_EQ(count_events(precast_.trace(), "compile_begin"), 0U);
+}
+
+TEST_F(Cli, NoColoursWhereNoTerminalIs) {
+  const Ran ran = precast_.run({"compile", "/nowhere.onnx"});
+  EXPECT_THAT(ran.err, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(Cli, OddNamesWork) {
+  for (const char* name : {"with blank.onnx", "-dash.onnx", "naïve 模型.onnx", "quote'\".onnx", "new\nline.onnx", "bad\xff.onnx"}) {
+    const auto model = tiny(name);
+    precast_.working_directory = folder_.path();
+    const auto json = precast_.json(precast_.fake({"compile", "./" + std::string(name)}));
+    EXPECT_TRUE(json["outcome"] == "compiled" || json["outcome"] == "hit") << json.dump(2);
+  }
+}
+
+TEST_F(Cli, QuietSaysNothingWhenAllIsWell) {
+  const Ran ran = precast_.run(precast_.fake({"-q", "compile", tiny().native()}));
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out + ran.err, "");
+}
+
+TEST_F(Cli, ACompileThatTakesLongerThanASecondSaysSoAndThenHowLong) {
+  precast_.env["FAKE_EP_FAULT"] = "slow=2500@compile";
+  const auto model = tiny();
+  const Ran first = precast_.run(precast_.fake({"compile", model.native()}));
+  EXPECT_THAT(first.err, HasSubstr("compiling '" + model.native() + "': 1"));
+  const Ran second = precast_.run(precast_.fake({"compile", model.native(), "--rebuild"}));
+  EXPECT_THAT(second.err, HasSubstr("about 2"));
+}
+
+}  // namespace
+}  // namespace precast::testing

@@ -1,0 +1,310 @@
+// The resolver in this process, on real ORT and the fake EP: what a hit costs, and what every outcome says.
+#include "compile/resolver.hpp"
+
+#include <cstdlib>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include "fs/counting_file_system.hpp"
+#include "model_generator/model_generator.hpp"
+#include "session/prepared_session.hpp"
+#include "support/program.hpp"
+
+namespace precast::compile {
+namespace {
+
+using ::testing::HasSubstr;
+using precast::testing::count_events;
+using precast::testing::fake_ep_library;
+using precast::testing::Folder;
+namespace stdfs = std::filesystem;
+
+ort::Catalog& catalog() {
+  static ort::Catalog* const instance = [] {
+    ::setenv("ORT_DISABLE_TELEMETRY", "1", 1);
+    auto runtime = ort::Runtime::load({.library = stdfs::path(PRECAST_DEPS_DIR) / "ort/lib/libonnxruntime.so.1"});
+    if (!runtime) throw std::runtime_error(runtime.error().message);
+    return new ort::Catalog(*runtime, {{"fake_ep", "explicit", fake_ep_library(), nullptr},
+                                       {"CPUExecutionProvider", "built_in", {}, ort::find_ep("cpu")}});
+  }();
+  return *instance;
+}
+
+class ResolverTest : public ::testing::Test {
+ protected:
+  ResolverTest() {
+    ::setenv("FAKE_EP_TRACE", trace().c_str(), 1);
+    ::setenv("PRECAST_WORKER", (stdfs::path(PRECAST_BINARY_DIR) / "bin" / "precast-worker").c_str(), 1);
+    ::unsetenv("FAKE_EP_FAULT");
+    reopen();
+  }
+  ~ResolverTest() override {
+    ::unsetenv("FAKE_EP_FAULT");
+    ::unsetenv("FAKE_EP_TRACE");
+  }
+
+  // As a new process would see the store: nothing in memory.
+  void reopen() {
+    resolver_.reset();
+    store::StoreOptions options;
+    options.root = folder_ / "store";
+    auto store = store::Store::open(files_, options);
+    ASSERT_TRUE(store) << store.error().message;
+    store_ = std::move(*store);
+    resolver_ = std::make_unique<Resolver>(Services{.file_system = files_,
+                                                    .catalog = [] { return Result<ort::Catalog*>(&catalog()); },
+                                                    .store = store_.get(),
+                                                    .store_problem = {},
+                                                    .worker = {},
+                                                    .cancel = nullptr,
+                                                    .allow_telemetry = false});
+  }
+  stdfs::path model(const std::string& name = "model.onnx", bool external = true) {
+    model_generator::Options options;
+    options.output = folder_ / name;
+    options.external = external;
+    const auto made = model_generator::generate(options);
+    EXPECT_TRUE(made) << made.error().message;
+    // A digest of a file that changed within the clock's granularity is not remembered.
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    return options.output;
+  }
+  Request request(const stdfs::path& path) {
+    Request request;
+    request.model = path;
+    request.target.ep = "fake_ep";
+    request.compile_timeout = std::chrono::seconds(60);
+    return request;
+  }
+  Resolution resolve(const Request& what) {
+    auto resolution = resolver_->resolve(what);
+    EXPECT_TRUE(resolution) << resolution.error().message;
+    return resolution ? std::move(*resolution) : Resolution{};
+  }
+  stdfs::path trace() const { return folder_ / "trace"; }
+  std::size_t compiles() const { return count_events(trace(), "compile_begin"); }
+
+  Folder folder_;
+  fs::CountingFileSystem files_{fs::FileSystem::posix()};
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<Resolver> resolver_;
+};
+
+TEST_F(ResolverTest, AMissThenAHit) {
+  const auto path = model();
+  const Resolution first = resolve(request(path));
+  EXPECT_EQ(first.outcome, Outcome::compiled);
+  EXPECT_THAT(first.reason, HasSubstr("no entry"));
+  EXPECT_TRUE(first.lease.held());
+  reopen();
+  const Resolution second = resolve(request(path));
+  EXPECT_EQ(second.outcome, Outcome::hit);
+  EXPECT_EQ(second.reason, "");
+  EXPECT_EQ(second.generation, first.generation);
+  EXPECT_EQ(second.key, first.key);
+  EXPECT_TRUE(second.lease.held());
+  EXPECT_EQ(compiles(), 1U);
+}
+
+// Section 5.6 of the cache's rules: a warm hit reads the store's own small files and nothing else.
+TEST_F(ResolverTest, AWarmHitReadsNoByteOfSourceLibrariesOrArtifacts) {
+  const auto path = model();
+  const Resolution first = resolve(request(path));
+  ASSERT_EQ(first.outcome, Outcome::compiled);
+  reopen();
+  files_.reset();
+  const Resolution hit = resolve(request(path));
+  ASSERT_EQ(hit.outcome, Outcome::hit);
+  const fs::CallCounts counts = files_.counts();
+  for (const auto& [file, bytes] : counts.bytes_read) {
+    const bool own = file.native().starts_with((folder_ / "store").native()) && file.native().find("/generations/") == std::string::npos;
+    EXPECT_TRUE(own || bytes == 0) << file << ": " << bytes << " bytes";
+  }
+  EXPECT_EQ(counts.syncs, 0U);
+  EXPECT_EQ(counts.exclusive_locks, 0U);
+  // Model, its data file, ORT, the fake EP, and the artifacts.
+  const std::size_t files = 4 + hit.artifacts.size();
+  std::string calls;
+  for (const auto& [name, count] : counts.calls) calls += name + " " + std::to_string(count) + ", ";
+  EXPECT_LE(counts.total(), 4 * files + 20) << calls;
+}
+
+TEST_F(ResolverTest, OtherOptionsAndEmbeddingAreOtherIdentitiesSideBySide) {
+  const auto path = model();
+  const Resolution plain = resolve(request(path));
+  Request other = request(path);
+  other.target.provider_options["output_scale"] = "2";
+  const Resolution scaled = resolve(other);
+  Request embedded = request(path);
+  embedded.embed = true;
+  const Resolution inside = resolve(embedded);
+  EXPECT_EQ(scaled.outcome, Outcome::compiled);
+  EXPECT_EQ(inside.outcome, Outcome::compiled);
+  EXPECT_NE(plain.key, scaled.key);
+  EXPECT_NE(plain.key, inside.key);
+  EXPECT_EQ(inside.artifacts.size(), 1U);
+  EXPECT_EQ(plain.artifacts.size(), 2U);
+  EXPECT_EQ(resolve(request(path)).generation, plain.generation);
+  EXPECT_EQ(resolve(other).generation, scaled.generation);
+}
+
+TEST_F(ResolverTest, ACompiledModelIsAnsweredAsItIs) {
+  const Resolution compiled = resolve(request(model()));
+  const Resolution again = resolve(request(compiled.path));
+  EXPECT_EQ(again.outcome, Outcome::precompiled);
+  EXPECT_EQ(again.path, compiled.path);
+  EXPECT_EQ(compiles(), 1U);
+}
+
+TEST_F(ResolverTest, AnEpWithoutContextModelsHasNothingToCompile) {
+  Request what = request(model());
+  what.target.ep = "cpu";
+  const Resolution resolution = resolve(what);
+  EXPECT_EQ(resolution.outcome, Outcome::nothing_to_compile);
+  EXPECT_EQ(resolution.path, what.model);
+  EXPECT_FALSE(resolution.lease.held());
+}
+
+struct Failure {
+  std::string name;
+  std::string fault;
+  ErrorCode code;
+  std::string words;
+};
+
+class FailingCompile : public ResolverTest, public ::testing::WithParamInterface<Failure> {};
+
+// Whatever the EP does, the source model is the answer, the reason is told, and the store stays clean.
+TEST_P(FailingCompile, AnswersWithTheSourceAndItsReason) {
+  const auto good = model("good.onnx");
+  ASSERT_EQ(resolve(request(good)).outcome, Outcome::compiled);
+  const auto path = model("bad.onnx", false);
+  ::setenv("FAKE_EP_FAULT", GetParam().fault.c_str(), 1);
+  Request what = request(path);
+  what.compile_timeout = std::chrono::seconds(GetParam().code == ErrorCode::timed_out ? 2 : 60);
+  const Resolution resolution = resolve(what);
+  EXPECT_EQ(resolution.outcome, Outcome::failed) << resolution.reason;
+  EXPECT_EQ(resolution.path, path);
+  ASSERT_TRUE(resolution.error);
+  EXPECT_EQ(resolution.error->code, GetParam().code);
+  EXPECT_THAT(resolution.reason, HasSubstr(GetParam().words));
+  EXPECT_TRUE(stdfs::is_empty(folder_ / "store" / "tmp"));
+  ::unsetenv("FAKE_EP_FAULT");
+  EXPECT_EQ(resolve(request(good)).outcome, Outcome::hit);
+  Request again = request(path);
+  again.retry_failed = true;
+  EXPECT_EQ(resolve(again).outcome, Outcome::compiled);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, FailingCompile,
+    ::testing::Values(
+        Failure{"says_no", "fail@compile", ErrorCode::compile_failed, ""},
+        Failure{"crashes", "segv@compile", ErrorCode::compile_failed, "signal 11"},
+        Failure{"crashes_before_writing", "abort@compile_before_write", ErrorCode::compile_failed, "signal 6"},
+        Failure{"crashes_after_writing", "abort@compile_after_write", ErrorCode::compile_failed, "signal 6"},
+        Failure{"exits_with_zero", "exit=0@compile", ErrorCode::compile_failed, "exit code 0"},
+        Failure{"hangs", "hang@compile", ErrorCode::timed_out, "within 2"},
+        Failure{"hangs_with_a_grandchild_elsewhere", "grandchild_setsid@compile", ErrorCode::timed_out, "within 2"},
+        Failure{"absolute_reference", "bad_reference=absolute", ErrorCode::compile_failed, ""},
+        Failure{"reference_out_of_the_folder", "bad_reference=dotdot", ErrorCode::compile_failed, ""},
+        Failure{"empty_reference", "bad_reference=empty", ErrorCode::compile_failed, ""},
+        Failure{"link_as_binary", "bad_reference=link", ErrorCode::compile_failed, ""},
+        Failure{"truncated_binary", "truncate_binary", ErrorCode::compile_failed, ""},
+        Failure{"empty_binary", "empty_binary", ErrorCode::compile_failed, ""},
+        Failure{"missing_binary", "missing_binary", ErrorCode::compile_failed, ""},
+        Failure{"another_source", "other_source=Nobody", ErrorCode::compile_failed, ""},
+        Failure{"refuses_its_own_result", "refuse_load", ErrorCode::compile_failed, ""}),
+    [](const auto& each) { return each.param.name; });
+
+TEST_F(ResolverTest, ACrashAfterTheCompileReturnedIsAcceptedByAFreshWorker) {
+  ::setenv("FAKE_EP_COUNTER", (folder_ / "counter").c_str(), 1);
+  ::setenv("FAKE_EP_FAULT", "abort@load#1", 1);
+  const Resolution resolution = resolve(request(model()));
+  ::unsetenv("FAKE_EP_COUNTER");
+  EXPECT_EQ(resolution.outcome, Outcome::compiled) << resolution.reason;
+  EXPECT_EQ(compiles(), 1U);
+}
+
+TEST_F(ResolverTest, AFailureIsRememberedUntilItIsAskedToRetry) {
+  const auto path = model();
+  ::setenv("FAKE_EP_FAULT", "fail@compile", 1);
+  ASSERT_EQ(resolve(request(path)).outcome, Outcome::failed);
+  ASSERT_EQ(compiles(), 1U);
+  const Resolution remembered = resolve(request(path));
+  EXPECT_EQ(remembered.outcome, Outcome::failed);
+  EXPECT_THAT(remembered.reason, HasSubstr("remembered"));
+  EXPECT_EQ(compiles(), 1U);
+  ::unsetenv("FAKE_EP_FAULT");
+  Request retry = request(path);
+  retry.retry_failed = true;
+  EXPECT_EQ(resolve(retry).outcome, Outcome::compiled);
+  EXPECT_EQ(resolve(request(path)).outcome, Outcome::hit);
+}
+
+TEST_F(ResolverTest, ATimeoutBindsOnlyRequestsThatWaitNoLonger) {
+  const auto path = model();
+  ::setenv("FAKE_EP_FAULT", "slow=2500@compile", 1);
+  Request hurried = request(path);
+  hurried.compile_timeout = std::chrono::milliseconds(1500);
+  ASSERT_EQ(resolve(hurried).outcome, Outcome::failed);
+  EXPECT_THAT(resolve(hurried).reason, HasSubstr("remembered"));
+  EXPECT_EQ(resolve(request(path)).outcome, Outcome::compiled);
+}
+
+TEST_F(ResolverTest, ACrashCountsFromTheSecondInARow) {
+  const auto path = model();
+  ::setenv("FAKE_EP_FAULT", "segv@compile", 1);
+  (void)resolve(request(path));
+  (void)resolve(request(path));
+  EXPECT_EQ(compiles(), 2U);
+  EXPECT_THAT(resolve(request(path)).reason, HasSubstr("remembered"));
+  EXPECT_EQ(compiles(), 2U);
+}
+
+TEST_F(ResolverTest, NothingToCompileIsRememberedButNotWhenTheEpLoggedAnError) {
+  const auto path = model();
+  Request nothing = request(path);
+  nothing.target.provider_options["claim"] = "none";
+  EXPECT_EQ(resolve(nothing).outcome, Outcome::nothing_to_compile);
+  EXPECT_THAT(resolve(nothing).reason, HasSubstr("remembered"));
+  ::setenv("FAKE_EP_FAULT", "log_error_claim_nothing", 1);
+  EXPECT_EQ(resolve(request(path)).outcome, Outcome::failed);
+}
+
+TEST_F(ResolverTest, AFloodOfOutputEndsInACappedLog) {
+  ::setenv("FAKE_EP_FAULT", "flood@compile", 1);
+  const Resolution resolution = resolve(request(model()));
+  ASSERT_EQ(resolution.outcome, Outcome::compiled) << resolution.reason;
+  EXPECT_LE(stdfs::file_size(resolution.path.parent_path() / "compile.log"), 16U << 20U);
+}
+
+TEST_F(ResolverTest, TheEpsOwnVerdictMakesAMissAndANewGeneration) {
+  const auto path = model();
+  const Resolution first = resolve(request(path));
+  for (const char* verdict : {"unsupported", "prefer_recompile"}) {
+    ::setenv("FAKE_EP_VERDICT", verdict, 1);
+    const Resolution next = resolve(request(path));
+    ::unsetenv("FAKE_EP_VERDICT");
+    EXPECT_EQ(next.outcome, Outcome::compiled) << verdict;
+    EXPECT_THAT(next.reason, HasSubstr("the EP")) << verdict;
+  }
+  EXPECT_EQ(compiles(), 3U);
+  ::setenv("FAKE_EP_VERDICT", "not_applicable", 1);
+  EXPECT_EQ(resolve(request(path)).outcome, Outcome::hit);
+  ::unsetenv("FAKE_EP_VERDICT");
+  EXPECT_NE(resolve(request(path)).generation, first.generation);
+}
+
+TEST_F(ResolverTest, ASessionHoldsItsLeaseAndComputesWhatTheSourceDoes) {
+  const auto path = model();
+  (void)resolve(request(path));
+  auto session = session::PreparedSession::open(catalog(), resolve(request(path)), {});
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_TRUE(session->resolution().lease.held());
+  EXPECT_EQ(compiles(), 1U) << "opening compiled something";
+}
+
+}  // namespace
+}  // namespace precast::compile
