@@ -2,7 +2,9 @@
 
 function(precast_options target)
   target_compile_features(${target} PUBLIC cxx_std_23)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -fvisibility=hidden)
+  # A designated initialiser that leaves members out means their defaults; -Wextra would complain.
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wno-missing-field-initializers
+    -fvisibility=hidden)
   target_compile_definitions(${target} PRIVATE _FILE_OFFSET_BITS=64 PRECAST_VERSION="${PROJECT_VERSION}")
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   if(PRECAST_WERROR)

@@ -27,8 +27,15 @@ Result<Output> look_at_output(fs::FileSystem& fs, const std::filesystem::path& f
     const auto path = folder / entry.name;
     PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.lstat(path));
     if (stat.kind != fs::FileKind::regular) {
-      return fail(ErrorCode::corrupt,
-                  fmt::format("the compile left '{}', which is not a regular file", util::escape_invalid_utf8(entry.name)), path);
+      return fail(
+          ErrorCode::corrupt,
+          fmt::format("the compile left '{}', which is not a regular file", util::escape_invalid_utf8(entry.name)),
+          path);
+    }
+    if (!util::is_utf8(entry.name) || entry.name.find('\\') != std::string::npos) {
+      return fail(
+          ErrorCode::corrupt,
+          fmt::format("the compile left '{}', whose name cannot be stored", util::escape_invalid_utf8(entry.name)), path);
     }
     if (entry.name == kManifestName) continue;  // replaced below
     output.files.push_back(path);

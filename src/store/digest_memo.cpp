@@ -28,7 +28,9 @@ constexpr std::uint64_t kFactsLimit = std::uint64_t{64} << 20U;
 constexpr std::string_view kFactsHead = "precast-facts 1 ";
 constexpr std::uint32_t kFolderMode = 0700;
 
-std::string path_digest(const std::filesystem::path& path) { return util::sha256_hex(path.native()); }
+std::string path_digest(const std::filesystem::path& path) {
+  return util::sha256_hex(path.native());
+}
 
 // Also keeps any path out that is not below its folder.
 bool is_fact_name(std::string_view name) {
@@ -64,9 +66,9 @@ struct DigestMemo::State {
   fs::FileSystem& fs;
   Layout layout;
   MemoOptions options;
-  std::mutex mutex;  // guards what follows; hashing happens outside
-  std::map<std::string, std::vector<MemoEntry>, std::less<>> groups;  // by SHA-256 of the name, read once
-  std::map<std::filesystem::path, bool> straight_folders;             // reached without a link
+  std::mutex mutex;                                                      // guards what follows; hashing happens outside
+  std::map<std::string, std::vector<MemoEntry>, std::less<>> groups;     // by SHA-256 of the name, read once
+  std::map<std::filesystem::path, bool> straight_folders;                // reached without a link
   std::map<std::pair<std::uint64_t, std::uint64_t>, CtimeTrust> trusts;  // by device and mount
   std::optional<std::string> boot;
   std::map<std::string, std::string, std::less<>> facts;  // only when nothing can be written
@@ -79,9 +81,6 @@ struct DigestMemo::State {
   std::string boot_id();
   CtimeTrust trust(const std::filesystem::path& path, const fs::FileStat& stat);
   bool is_straight(const std::filesystem::path& folder);
-  [[nodiscard]] std::filesystem::path group_file(std::string_view group) const {
-    return layout.digests() / group.substr(0, 2) / (std::string(group) + ".1.json");
-  }
   [[nodiscard]] std::filesystem::path facts_file(std::string_view name) const {
     return layout.facts() / util::sha256_hex(name).substr(0, 2) / name;
   }
@@ -135,7 +134,7 @@ std::vector<MemoEntry>& DigestMemo::State::group_entries(const std::string& grou
   const auto [place, is_new] = groups.try_emplace(group);
   if (is_new) {
     // Missing, damaged or unreadable is the same here: nothing is remembered.
-    const auto text = read_record(fs, group_file(group), kGroupLimit);
+    const auto text = read_record(fs, layout.digest_group(group), kGroupLimit);
     if (text && *text) place->second = parse_group(group, **text);
   }
   return place->second;
@@ -170,7 +169,8 @@ std::optional<FileEvidence> DigestMemo::State::recall(const std::filesystem::pat
   {
     const std::scoped_lock lock(mutex);
     const auto& entries = group_entries(group);
-    const auto found = std::ranges::find_if(entries, [&](const MemoEntry& one) { return one.is_about(evidence->stat); });
+    const auto found =
+        std::ranges::find_if(entries, [&](const MemoEntry& one) { return one.is_about(evidence->stat); });
     if (found == entries.end()) return std::nullopt;
     entry = *found;
   }
@@ -240,7 +240,7 @@ void DigestMemo::State::save(const std::string& group) {
     if (entries.empty()) return;
     text = serialize_group(group, entries);
   }
-  write_quietly(group_file(group), text);
+  write_quietly(layout.digest_group(group), text);
 }
 
 // Not durable, and silent: what is lost costs time only.

@@ -1,6 +1,6 @@
-// The digest memo (spec/cache.md section 2; docs/architecture.md "What makes a hit cheap"): a digest is remembered under
-// (device, inode, size, mtime ns, ctime ns) and trusted only on file systems whose ctime can be trusted. Losing or
-// damaging it costs time, never correctness.
+// The digest memo (spec/cache.md section 2; docs/architecture.md "What makes a hit cheap"): a digest is remembered
+// under (device, inode, size, mtime ns, ctime ns) and trusted only on file systems whose ctime can be trusted. Losing
+// or damaging it costs time, never correctness.
 //
 // One file per group; each entry carries a checksum. Reading a group costs one open, read, close per process; a file
 // costs one lstat when its folder is known to be reached without links. Thread-safe.
@@ -33,12 +33,12 @@ class DigestMemo : public identity::Digester {
   [[nodiscard]] std::optional<std::string> facts(std::string_view name) override;
   void remember_facts(std::string_view name, std::string_view text) override;
   // Hashes again whatever the memo says, and remembers (used by verify and right after a compile).
-  [[nodiscard]] Result<std::vector<identity::FileEvidence>> digest_afresh(
-      std::span<const std::filesystem::path> paths, std::string_view group);
-  // For files of the store itself: one lstat each, no link evidence (the root may be reached through links), and what is
-  // not a regular file is `corrupt`.
-  [[nodiscard]] Result<std::vector<identity::FileEvidence>> digest_stored(
-      std::span<const std::filesystem::path> paths, std::string_view group);
+  [[nodiscard]] Result<std::vector<identity::FileEvidence>> digest_afresh(std::span<const std::filesystem::path> paths,
+                                                                          std::string_view group);
+  // For files of the store itself: one lstat each, no link evidence (the root may be reached through links), and what
+  // is not a regular file is `corrupt`.
+  [[nodiscard]] Result<std::vector<identity::FileEvidence>> digest_stored(std::span<const std::filesystem::path> paths,
+                                                                          std::string_view group);
 
  private:
   struct State;

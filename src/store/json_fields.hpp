@@ -45,7 +45,8 @@ class JsonFields {
   [[nodiscard]] std::int64_t signed_number(std::string_view name) {
     const nlohmann::json& value = field(name);
     // An unsigned number beyond the signed range would wrap.
-    const bool fits = value.is_number_integer() && (!value.is_number_unsigned() || value.get<std::uint64_t>() <= INT64_MAX);
+    const bool fits =
+        value.is_number_integer() && (!value.is_number_unsigned() || value.get<std::uint64_t>() <= INT64_MAX);
     require_field(fits, name, "is not a whole number");
     return fits ? value.get<std::int64_t>() : 0;
   }

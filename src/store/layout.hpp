@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace precast::store {
 
@@ -33,9 +34,7 @@ class Layout {
   [[nodiscard]] std::filesystem::path version() const { return root_ / "version"; }
   [[nodiscard]] std::filesystem::path cachedir_tag() const { return root_ / "CACHEDIR.TAG"; }
   [[nodiscard]] std::filesystem::path keys() const { return root_ / "keys"; }
-  [[nodiscard]] std::filesystem::path key_folder(std::string_view key) const {
-    return keys() / key.substr(0, 2) / key;
-  }
+  [[nodiscard]] std::filesystem::path key_folder(std::string_view key) const { return keys() / key.substr(0, 2) / key; }
   [[nodiscard]] std::filesystem::path key_lock(std::string_view key) const { return key_folder(key) / "lock"; }
   [[nodiscard]] std::filesystem::path marker(std::string_view key) const { return key_folder(key) / kMarkerName; }
   [[nodiscard]] std::filesystem::path failed(std::string_view key) const { return key_folder(key) / kFailedName; }
@@ -47,6 +46,10 @@ class Layout {
   [[nodiscard]] std::filesystem::path work(std::string_view uuid) const { return tmp() / uuid; }
   [[nodiscard]] std::filesystem::path locks() const { return root_ / "locks"; }
   [[nodiscard]] std::filesystem::path digests() const { return root_ / "digests"; }
+  // Of the group whose name has this SHA-256.
+  [[nodiscard]] std::filesystem::path digest_group(std::string_view group) const {
+    return digests() / group.substr(0, 2) / (std::string(group) + ".1.json");
+  }
   [[nodiscard]] std::filesystem::path facts() const { return root_ / "facts"; }
   [[nodiscard]] std::filesystem::path stats() const { return root_ / "stats.1"; }
 

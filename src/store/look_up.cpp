@@ -18,9 +18,13 @@ struct Round {
   std::string miss_reason;
 };
 
-Round miss(std::string reason) { return {.hit = std::nullopt, .miss_reason = std::move(reason)}; }
+Round miss(std::string reason) {
+  return {.hit = std::nullopt, .miss_reason = std::move(reason)};
+}
 
-bool is_damage(const Error& error) { return error.code == ErrorCode::corrupt; }
+bool is_damage(const Error& error) {
+  return error.code == ErrorCode::corrupt;
+}
 
 std::string first_sentence(const Artifact& artifact, std::string_view problem) {
   return fmt::format("{} {}", artifact.path, problem);
@@ -38,7 +42,8 @@ std::string doubt_about_artifacts(Store::State& state, const Marker& marker) {
     const Artifact& artifact = marker.artifacts[i];
     const identity::FileEvidence& found = (*evidence)[i];
     if (found.stat.size != artifact.size) {
-      return first_sentence(artifact, fmt::format("has {} bytes, not the {} that were stored", found.stat.size, artifact.size));
+      return first_sentence(artifact,
+                            fmt::format("has {} bytes, not the {} that were stored", found.stat.size, artifact.size));
     }
     if (found.sha256 != artifact.sha256) return first_sentence(artifact, "has other bytes than were stored");
   }

@@ -20,10 +20,9 @@ std::string checksum(const MemoEntry& entry) {
 }
 
 Json to_json(const MemoEntry& entry) {
-  return {{"path", entry.path},         {"device", entry.device},     {"inode", entry.inode},
-          {"size", entry.size},         {"mtime_ns", entry.mtime_ns}, {"ctime_ns", entry.ctime_ns},
-          {"sha256", entry.sha256},     {"boot", entry.boot},         {"mount", entry.mount},
-          {"checksum", checksum(entry)}};
+  return {{"path", entry.path},         {"device", entry.device},     {"inode", entry.inode},   {"size", entry.size},
+          {"mtime_ns", entry.mtime_ns}, {"ctime_ns", entry.ctime_ns}, {"sha256", entry.sha256}, {"boot", entry.boot},
+          {"mount", entry.mount},       {"checksum", checksum(entry)}};
 }
 
 // False: not as it was written.

@@ -17,8 +17,8 @@ struct MemoEntry {
   std::uint64_t size = 0;
   std::int64_t mtime_ns = 0;
   std::int64_t ctime_ns = 0;
-  std::string sha256{};       // of the bytes
-  std::string boot{};         // boot id without which it does not hold; empty = any boot
+  std::string sha256{};     // of the bytes
+  std::string boot{};       // boot id without which it does not hold; empty = any boot
   std::uint64_t mount = 0;  // the same of the mount; 0 = any
   friend bool operator==(const MemoEntry&, const MemoEntry&) = default;
 

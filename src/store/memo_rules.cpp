@@ -10,7 +10,9 @@ using namespace std::chrono_literals;
 // Until here a crash of the machine may bring back other bytes under the same stamps: they were not on the disk yet.
 constexpr std::chrono::nanoseconds kSettled = 60s;
 
-bool has_no_nanoseconds(std::int64_t time_ns) { return time_ns % 1'000'000'000 == 0; }
+bool has_no_nanoseconds(std::int64_t time_ns) {
+  return time_ns % 1'000'000'000 == 0;
+}
 
 }  // namespace
 

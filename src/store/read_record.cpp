@@ -15,10 +15,13 @@ constexpr std::size_t kBlock = std::size_t{64} << 10U;
 
 Error too_large(const std::filesystem::path& path, std::uint64_t limit) {
   return {ErrorCode::corrupt,
-          fmt::format("'{}' is larger than {} bytes", util::escape_invalid_utf8(path.native()), limit), path, {}};
+          fmt::format("'{}' is larger than {} bytes", util::escape_invalid_utf8(path.native()), limit),
+          path,
+          {}};
 }
 
-// No stat: a regular file gives less than was asked for only at its end, and whatever else is opened here does not parse.
+// No stat: a regular file gives less than was asked for only at its end, and whatever else is opened here does not
+// parse.
 Result<std::string> read_all(fs::FileSystem& fs, const std::filesystem::path& path, std::uint64_t limit) {
   PRECAST_TRY_ASSIGN(fs::File file, fs.open(path, fs::OpenMode::read));
   std::string bytes;
@@ -41,8 +44,8 @@ Result<std::optional<std::string>> read_record(fs::FileSystem& fs, const std::fi
   if (fs::is_not_found(bytes.error())) return std::nullopt;
   // A folder or a socket under the name of a record is damage of this record, not trouble of the disk.
   if (const auto stat = fs.stat(path); stat && stat->kind != fs::FileKind::regular) {
-    return fail(ErrorCode::corrupt,
-                fmt::format("'{}' is not a regular file", util::escape_invalid_utf8(path.native())), path);
+    return fail(ErrorCode::corrupt, fmt::format("'{}' is not a regular file", util::escape_invalid_utf8(path.native())),
+                path);
   }
   return std::unexpected<Error>(std::move(bytes).error());
 }

@@ -23,7 +23,9 @@ using Json = nlohmann::json;
 constexpr int kSchema = 1;
 constexpr std::size_t kLongestName = 255;
 
-double finite_or_zero(double value) { return std::isfinite(value) ? value : 0; }
+double finite_or_zero(double value) {
+  return std::isfinite(value) ? value : 0;
+}
 
 // A name that stays inside the generation's folder whatever it is joined with.
 bool is_plain_name(std::string_view name) {
@@ -31,9 +33,13 @@ bool is_plain_name(std::string_view name) {
   return util::is_utf8(name) && name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
 }
 
-bool is_reserved_name(std::string_view name) { return name == kManifestName || name == kLogName; }
+bool is_reserved_name(std::string_view name) {
+  return name == kManifestName || name == kLogName;
+}
 
-bool is_time(std::string_view text) { return util::parse_rfc3339(text).has_value(); }
+bool is_time(std::string_view text) {
+  return util::parse_rfc3339(text).has_value();
+}
 
 Result<Json> parse_object(std::string_view text) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);

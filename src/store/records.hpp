@@ -24,15 +24,15 @@ struct Artifact {
 // a generation without its marker.
 struct Marker {
   std::string key;
-  std::string identity;    // canonical JSON; its SHA-256 is the key
-  std::string generation;  // uuid
+  std::string identity;             // canonical JSON; its SHA-256 is the key
+  std::string generation;           // uuid
   std::vector<Artifact> artifacts;  // model.onnx first
   std::string compatibility;        // "ep_compatibility_info.<EP>" of the compiled model; empty = none
   double compile_seconds = 0;
   std::string created;  // RFC 3339 UTC
   std::string precast_version;
   // For people and retention, not part of the identity:
-  std::string model;   // resolved path of the source at compile time (bytes that are not UTF-8 escaped)
+  std::string model;  // resolved path of the source at compile time (bytes that are not UTF-8 escaped)
   std::string ep;
   std::string device;  // cpu, gpu, npu
   std::string source_sha256;
@@ -68,7 +68,7 @@ struct Event {
   std::string source_sha256{};
   std::string ep{};
   std::string family{};  // hash of (resolved model path, EP, device class)
-  double seconds = 0;  // of a compile
+  double seconds = 0;    // of a compile
 };
 [[nodiscard]] std::string serialize_line(const Event& event);  // with '\n'
 [[nodiscard]] std::optional<Event> parse_event(std::string_view line);

@@ -57,8 +57,7 @@ void prune_family(Store::State& state, const Marker& newest) {
 void Store::retain(const Marker& newest, std::chrono::seconds leftover_age) noexcept {
   if (!writable()) return;
   try {
-    const auto lock =
-        fs::Lock::try_acquire(state_->fs, state_->layout.locks() / "retention", fs::LockKind::exclusive);
+    const auto lock = fs::Lock::try_acquire(state_->fs, state_->layout.locks() / "retention", fs::LockKind::exclusive);
     if (!lock || !*lock) return;  // somebody else is at it
     prune_family(*state_, newest);
     sweep(*state_, newest, leftover_age);

@@ -29,7 +29,9 @@ Result<std::string> read_tail(fs::FileSystem& fs, const std::filesystem::path& p
   return bytes;
 }
 
-bool is_use(const Event& event) { return event.kind == "hit" || event.kind == "use"; }
+bool is_use(const Event& event) {
+  return event.kind == "hit" || event.kind == "use";
+}
 
 }  // namespace
 

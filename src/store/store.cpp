@@ -50,7 +50,8 @@ Result<void> check_owner(const std::filesystem::path& root, const fs::FileStat& 
     return fail(ErrorCode::io,
                 fmt::format("the cache folder '{}' belongs to user {}, not to user {} who runs this", shown(root),
                             stat.uid, geteuid()),
-                root, fmt::format("run `chown -R {} '{}'`, or choose another one with --cache-dir", geteuid(), shown(root)));
+                root,
+                fmt::format("run `chown -R {} '{}'`, or choose another one with --cache-dir", geteuid(), shown(root)));
   }
   if ((stat.mode & kWritableByOthers) != 0) {
     return fail(ErrorCode::io, fmt::format("the cache folder '{}' can be written by other users", shown(root)), root,
@@ -63,8 +64,8 @@ Result<fs::FileSystem::Volume> check_volume(fs::FileSystem& fs, const StoreOptio
   PRECAST_TRY_ASSIGN(const auto volume, fs.volume(options.root));
   if (options.allow_network || !is_network_or_fuse(volume)) return volume;
   return fail(ErrorCode::io,
-              fmt::format("the cache folder '{}' is on a network or FUSE file system", shown(options.root)), options.root,
-              "choose a local one with --cache-dir, or give --allow-network-store");
+              fmt::format("the cache folder '{}' is on a network or FUSE file system", shown(options.root)),
+              options.root, "choose a local one with --cache-dir, or give --allow-network-store");
 }
 
 // True: it is a store of ours. False: a new one.
@@ -123,10 +124,12 @@ class SlotWait {
         if (free) return *std::move(free);
       }
       const auto waited = clock().steady() - start_;
-      if (options_.timeout && waited >= *options_.timeout) return fail(ErrorCode::busy, busy_message(slots), slot(0), {});
+      if (options_.timeout && waited >= *options_.timeout)
+        return fail(ErrorCode::busy, busy_message(slots), slot(0), {});
       tell(waited, slot(round % slots));
-      auto lock = fs::Lock::acquire(fs_, slot(round % slots), fs::LockKind::exclusive,
-                                    {.timeout = kSlotRound, .cancel = options_.cancel, .on_wait = {}, .clock = nullptr});
+      auto lock =
+          fs::Lock::acquire(fs_, slot(round % slots), fs::LockKind::exclusive,
+                            {.timeout = kSlotRound, .cancel = options_.cancel, .on_wait = {}, .clock = nullptr});
       if (lock || lock.error().code != ErrorCode::busy) return lock;
     }
   }
@@ -157,9 +160,13 @@ class SlotWait {
 
 }  // namespace
 
-std::string shown(const std::filesystem::path& path) { return util::escape_invalid_utf8(path.native()); }
+std::string shown(const std::filesystem::path& path) {
+  return util::escape_invalid_utf8(path.native());
+}
 
-std::string group_of(std::string_view generation) { return "generation:" + std::string(generation); }
+std::string group_of(std::string_view generation) {
+  return "generation:" + std::string(generation);
+}
 
 std::string family_of(const Marker& marker) {
   // None of them can hold a NUL: a path, a name of ORT's, a word of ours.
@@ -194,10 +201,18 @@ Result<std::unique_ptr<Store>> Store::open(fs::FileSystem& fs, const StoreOption
 Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Store::~Store() = default;
 
-const Layout& Store::layout() const { return state_->layout; }
-bool Store::writable() const { return !state_->not_writable; }
-DigestMemo& Store::memo() { return state_->memo; }
-fs::FileSystem& Store::file_system() { return state_->fs; }
+const Layout& Store::layout() const {
+  return state_->layout;
+}
+bool Store::writable() const {
+  return !state_->not_writable;
+}
+DigestMemo& Store::memo() {
+  return state_->memo;
+}
+fs::FileSystem& Store::file_system() {
+  return state_->fs;
+}
 
 Result<fs::Lock> Store::lock_key(const std::string& key, const fs::Lock::WaitOptions& options) {
   PRECAST_TRY(require_key(key));

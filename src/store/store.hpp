@@ -22,9 +22,9 @@
 namespace precast::store {
 
 struct StoreOptions {
-  std::filesystem::path root;          // absolute
-  bool allow_network = false;          // --allow-network-store
-  std::uint32_t keep = 4;              // --keep, generations per family
+  std::filesystem::path root;  // absolute
+  bool allow_network = false;  // --allow-network-store
+  std::uint32_t keep = 4;      // --keep, generations per family
   VerifyMode verify = VerifyMode::automatic;
   const util::Clock* clock = nullptr;  // null = the system's
 };
@@ -86,8 +86,8 @@ struct StoreTimings {
 // One generation or marker as `cache ls` shows it.
 struct Entry {
   Marker marker;
-  std::uint64_t bytes = 0;     // on disk, one inode once
-  std::string last_used;       // RFC 3339 UTC
+  std::uint64_t bytes = 0;  // on disk, one inode once
+  std::string last_used;    // RFC 3339 UTC
   bool current = true;
 };
 
@@ -100,6 +100,8 @@ struct Finding {
 
 class Store {
  public:
+  struct State;  // for src/store
+
   // Makes the root (0700) when missing. Refused with the command that mends it (busy/io): not owned by the effective
   // user, group- or world-writable; a network or FUSE file system without allow_network; another version. A root that
   // cannot be written still opens (writable() is false) and serves hits.
@@ -144,7 +146,8 @@ class Store {
   [[nodiscard]] Result<std::optional<FailedRecord>> read_failed(const std::string& key);
   [[nodiscard]] Result<void> write_failed(const FailedRecord& record);  // under the key lock
   [[nodiscard]] Result<void> remove_failed(const std::string& key);     // under the key lock
-  [[nodiscard]] Result<void> remove_marker(const std::string& key, const std::string& generation);  // under the key lock
+  [[nodiscard]] Result<void> remove_marker(const std::string& key,
+                                           const std::string& generation);  // under the key lock
 
   // Lossy, never fails a caller.
   void record(const Event& event) noexcept;
@@ -164,9 +167,6 @@ class Store {
   // Hashes everything; holds shared leases. `on_progress` with bytes done and in all.
   [[nodiscard]] Result<std::vector<Finding>> verify(
       const std::function<void(std::uint64_t done, std::uint64_t total)>& on_progress);
-
- public:
-  struct State;  // for src/store
 
  private:
   explicit Store(std::unique_ptr<State> state);

@@ -13,7 +13,8 @@ inline constexpr std::uint32_t kFolderMode = 0700;
 inline constexpr std::uint32_t kStoredFileMode = 0400;
 
 struct Store::State {
-  State(fs::FileSystem& file_system, const StoreOptions& given, std::optional<Error> unwritable, MemoOptions memo_options)
+  State(fs::FileSystem& file_system, const StoreOptions& given, std::optional<Error> unwritable,
+        MemoOptions memo_options)
       : fs(file_system),
         options(given),
         layout(given.root),

@@ -20,7 +20,9 @@ bool is_of_another_schema(std::string_view name) {
 }
 
 // Written halfway by somebody who was killed, or who is at it: no reader looks at it.
-bool is_temporary(std::string_view name) { return util::glob_match(".precast-*.tmp", name); }
+bool is_temporary(std::string_view name) {
+  return util::glob_match(".precast-*.tmp", name);
+}
 
 struct Checked {
   Marker marker;

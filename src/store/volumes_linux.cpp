@@ -42,13 +42,17 @@ CtimeTrust ctime_trust(const fs::FileSystem::Volume& volume) {
   switch (volume.magic) {
     case kExt:
     case kXfs:
-    case kBtrfs: return volume.read_only ? CtimeTrust::this_mount : CtimeTrust::always;
-    case kOverlay: return CtimeTrust::this_mount;
+    case kBtrfs:
+      return volume.read_only ? CtimeTrust::this_mount : CtimeTrust::always;
+    case kOverlay:
+      return CtimeTrust::this_mount;
     case kSquash:
     case kErofs:
-    case kIso9660: return CtimeTrust::this_mount;  // images: never written, but another one may answer alike
+    case kIso9660:
+      return CtimeTrust::this_mount;  // images: never written, but another one may answer alike
     // A read-only mount of anything else may be somebody's writable one elsewhere (NFS, a bind mount of a tmpfs).
-    default: return CtimeTrust::never;
+    default:
+      return CtimeTrust::never;
   }
 }
 

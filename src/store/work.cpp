@@ -2,6 +2,7 @@
 
 #include "store/store_state.hpp"
 #include "store/work_state.hpp"
+#include "util/sha256.hpp"
 #include "util/text.hpp"
 #include "util/try.hpp"
 
@@ -47,12 +48,22 @@ Work::~Work() {
   if (state_) discard(*state_);
 }
 
-std::unique_ptr<Work::State> Work::release() && { return std::move(state_); }
+std::unique_ptr<Work::State> Work::release() && {
+  return std::move(state_);
+}
 
-const std::string& Work::uuid() const { return state_->uuid; }
-std::filesystem::path Work::folder() const { return state_->layout.work(state_->uuid); }
-std::filesystem::path Work::output_folder() const { return folder() / "out"; }
-std::filesystem::path Work::work_folder() const { return folder() / "work"; }
+const std::string& Work::uuid() const {
+  return state_->uuid;
+}
+std::filesystem::path Work::folder() const {
+  return state_->layout.work(state_->uuid);
+}
+std::filesystem::path Work::output_folder() const {
+  return folder() / "out";
+}
+std::filesystem::path Work::work_folder() const {
+  return folder() / "work";
+}
 
 std::filesystem::path Work::source_folder() const {
   // If it cannot be made, whoever puts the first file into it learns why.
@@ -70,7 +81,9 @@ void remove_work(fs::FileSystem& fs, const Layout& layout, const std::string& uu
   if (!fs::remove_tree(fs, layout.work(uuid))) return;
   // A crash after the rename of a commit leaves both; the lease is the generation's then.
   if (fs::exists(fs, layout.generation(uuid))) return;
-  (void)held.unlink_while_held();  // an empty file that stays is swept later
+  // Neither is missed by anybody: a memo of what is gone, and an empty file that a later sweep finds.
+  (void)fs.unlink(layout.digest_group(util::sha256_hex(group_of(uuid))));
+  (void)held.unlink_while_held();
 }
 
 void move_generation_away(fs::FileSystem& fs, const Layout& layout, const std::string& uuid) {

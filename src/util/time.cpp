@@ -116,10 +116,10 @@ Result<WallTime> parse_rfc3339(std::string_view text) {
 }
 
 std::string format_duration(std::chrono::nanoseconds duration) {
-  if (duration >= std::chrono::nanoseconds::zero()) return format_positive(duration);
-  // The smallest number has no positive counterpart.
-  const auto smallest = std::chrono::nanoseconds::min();
-  return "-" + format_positive(duration == smallest ? std::chrono::nanoseconds::max() : -duration);
+  // Some 290 years; rounding must not overflow, and the smallest number has no positive counterpart.
+  constexpr auto longest = std::chrono::nanoseconds::max() - std::chrono::hours(2);
+  if (duration < std::chrono::nanoseconds::zero()) return "-" + format_positive(-std::max(duration, -longest));
+  return format_positive(std::min(duration, longest));
 }
 
 Result<std::chrono::milliseconds> parse_duration(std::string_view text) {

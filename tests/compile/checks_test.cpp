@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "onnx.pb.h"
+#include "onnx/onnx.pb.h"
 #include "support/program.hpp"
 
 namespace precast::compile {

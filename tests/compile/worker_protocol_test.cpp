@@ -68,7 +68,7 @@ TEST(WorkerProtocol, EveryEventComesBackAsItWas) {
   parsed = parse_event_line(serialize_line(event));
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->code, ErrorCode::unsupported);
-  EXPECT_EQ(parsed->message, "words \\xFF");
+  EXPECT_EQ(parsed->message, "words \\xff");
 }
 
 TEST(WorkerProtocol, AnythingElseIsAnErrorAndNoException) {

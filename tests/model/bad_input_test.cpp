@@ -242,6 +242,20 @@ TEST(Hostile, DeepNesting) {
   expect_error(parse_model(model.SerializeAsString(), "m"), ErrorCode::bad_input, "m", "100 messages deep");
 }
 
+TEST(Hostile, TheDepthLimitIsProtobufsOwn) {
+  auto model = empty_model();
+  onnx::GraphProto* graph = model.mutable_graph();
+  int accepted = 0;
+  for (int depth = 0; depth < 40; ++depth) {
+    const std::string bytes = model.SerializeAsString();
+    onnx::ModelProto parsed;
+    EXPECT_EQ(parse_model(bytes, "m").has_value(), parsed.ParseFromString(bytes)) << depth;
+    accepted += parse_model(bytes, "m").has_value() ? 1 : 0;
+    graph = add_attribute(*graph->add_node(), "g").mutable_g();
+  }
+  EXPECT_EQ(accepted, 34);  // 1 + 3 * 33 = 100 nested messages
+}
+
 TEST(Hostile, DeepGroups) {
   const std::string groups(1000000, '\x5B');  // field 11, start of a group
   EXPECT_FALSE(parse_model(empty_model().SerializeAsString() + groups, "m"));
@@ -335,6 +349,18 @@ TEST(Size, APayloadIsNeitherReadNorHeld) {
   EXPECT_LT(counts.bytes_read.at(path), 16384U);
   EXPECT_LE(counts.total(), 8U);
   EXPECT_LT(peak_memory_kb() - before, 64 * 1024);
+}
+
+TEST(Size, OfManyPayloadsLittleMoreThanTheHeadsIsRead) {
+  const TemporaryFolder folder;
+  auto model = empty_model();
+  for (int i = 0; i < 20; ++i) {
+    model.mutable_graph()->add_initializer()->set_raw_data(std::string(std::size_t{256} * 1024, 'p'));
+  }
+  const auto path = folder.write("many.onnx", model.SerializeAsString());
+  fs::CountingFileSystem counting(fs::FileSystem::posix());
+  ASSERT_TRUE(read_model(counting, path));
+  EXPECT_LT(counting.counts().bytes_read.at(path), 21U * 4096U + 1U);
 }
 
 TEST(Size, ATruncatedPayloadIsNoticedThoughItIsNotRead) {

@@ -4,6 +4,7 @@
 
 #include "model/model_facts.hpp"
 #include "model_builder.hpp"
+#include "util/text.hpp"
 
 namespace precast::model {
 namespace {
@@ -240,6 +241,12 @@ TEST(FactsText, ReadsBackWhatItWrote) {
   ASSERT_TRUE(facts) << facts.error().message;
   expect_equal(*facts, rich_facts());
   EXPECT_EQ(serialize_facts(*facts), text);
+}
+
+TEST(FactsText, IsPlainUtf8WithoutControlCharacters) {
+  const std::string text = serialize_facts(rich_facts());
+  EXPECT_TRUE(util::is_utf8(text));
+  for (const char c : text) EXPECT_TRUE(c == '\n' || c == '\t' || (c != 0x7F && (c < 0 || c >= 0x20))) << int{c};
 }
 
 TEST(FactsText, EmptyFactsToo) {

@@ -14,7 +14,7 @@
 namespace precast::process::testing {
 
 // Far beyond what anything here takes; a test waits that long only when it fails.
-inline constexpr std::chrono::milliseconds kPatience{2500};
+inline constexpr std::chrono::milliseconds kPatience{10000};
 
 struct Pipe {
   Pipe();

@@ -67,7 +67,9 @@ TEST_F(CommitTest, AForkedChildDoesNotDropItsParentsWork) {
   auto work = store_->begin_work();
   ASSERT_TRUE(work);
   EXPECT_EQ(testing::in_child([&] {
-              { const Work in_child = *std::move(work); }
+              {
+                const Work in_child = *std::move(work);
+              }
               return 0;
             }),
             0);
@@ -131,14 +133,22 @@ TEST_F(CommitTest, EverythingIsSyncedInOrder) {
   const Marker marker = marker_for("a");
   const auto committed = store_->commit(*std::move(work), marker);
   ASSERT_TRUE(committed);
-  const std::vector<std::string> expected = {
-      "sync a.bin", "sync model.onnx", "sync out", "rename manifest.1.json", "sync manifest.1.json", "sync out",
-      "sync root",  // generations/ is new
-      "rename_new " + committed->hit.marker.generation, "sync generations", "sync tmp"};
+  const std::vector<std::string> expected = {"sync a.bin",
+                                             "sync model.onnx",
+                                             "sync out",
+                                             "rename manifest.1.json",
+                                             "sync manifest.1.json",
+                                             "sync out",
+                                             "sync root",  // generations/ is new
+                                             "rename_new " + committed->hit.marker.generation,
+                                             "sync generations",
+                                             "sync tmp"};
   ASSERT_GE(steps.size(), expected.size());
-  EXPECT_EQ(std::vector<std::string>(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(expected.size())), expected);
-  const std::vector<std::string> end = {"sync root", "sync keys", "sync " + marker.key.substr(0, 2), "sync temporary",
-                                        "rename marker.1.json", "sync " + marker.key};
+  EXPECT_EQ(std::vector<std::string>(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(expected.size())),
+            expected);
+  const std::vector<std::string> end = {
+      "sync root",         "sync keys", "sync " + marker.key.substr(0, 2), "sync temporary", "rename marker.1.json",
+      "sync " + marker.key};
   ASSERT_GE(steps.size(), end.size());
   EXPECT_EQ(std::vector<std::string>(steps.end() - static_cast<std::ptrdiff_t>(end.size()), steps.end()), end);
 }
@@ -158,6 +168,18 @@ TEST_F(CommitTest, WhatIsNotARegularFileIsRefused) {
   attempt([](const auto& path) { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); });
   expect_nothing_left();
   EXPECT_FALSE(store_->look_up(marker_for("a").key)->hit);
+}
+
+TEST_F(CommitTest, ANameThatCannotBeStoredIsRefused) {
+  for (const char* name : {"caf\xe9.bin", "a\\b.bin"}) {
+    auto work = store_->begin_work();
+    testing::put(work->output_folder() / "model.onnx", "m");
+    testing::put(work->output_folder() / name, "b");
+    const auto committed = store_->commit(*std::move(work), marker_for("a"));
+    ASSERT_FALSE(committed);
+    EXPECT_EQ(committed.error().code, ErrorCode::corrupt);
+  }
+  expect_nothing_left();
 }
 
 TEST_F(CommitTest, WithoutAModelItIsRefused) {
@@ -181,7 +203,8 @@ TEST_F(CommitTest, AMarkerThatCouldNotBeReadAgainIsRefused) {
 TEST_F(CommitTest, MarkerFailureAloneKeepsTheGenerationForThisSession) {
   const Marker marker = marker_for("a");
   fs_.set_hook([&](std::string_view operation, const std::filesystem::path& path) -> std::optional<Error> {
-    if (operation == "rename" && path == layout().marker(marker.key)) return Error{ErrorCode::no_space, "full", path, {}};
+    if (operation == "rename" && path == layout().marker(marker.key))
+      return Error{ErrorCode::no_space, "full", path, {}};
     return std::nullopt;
   });
   auto committed = testing::commit_entry(*store_, marker);

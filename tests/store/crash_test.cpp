@@ -14,10 +14,11 @@ using testing::TestFileSystem;
 constexpr int kKilled = 99;
 
 TestFileSystem::Hook kill_at(int call) {
-  return [call, calls = std::make_shared<int>(0)](std::string_view, const std::filesystem::path&) -> std::optional<Error> {
-    if (++*calls == call) _exit(kKilled);
-    return std::nullopt;
-  };
+  return
+      [call, calls = std::make_shared<int>(0)](std::string_view, const std::filesystem::path&) -> std::optional<Error> {
+        if (++*calls == call) _exit(kKilled);
+        return std::nullopt;
+      };
 }
 
 class CrashTest : public ::testing::Test {
@@ -39,7 +40,8 @@ class CrashTest : public ::testing::Test {
     const auto store = testing::open_store(fs_, root_, &clock_, 1);
     store->retain(marker_for("some other", "/models/other.onnx"), std::chrono::seconds(0));
     EXPECT_EQ(testing::entries_in(store->layout().tmp()), 0U) << where;
-    EXPECT_EQ(testing::entries_in(store->layout().generations()), testing::entries_in(store->layout().leases())) << where;
+    EXPECT_EQ(testing::entries_in(store->layout().generations()), testing::entries_in(store->layout().leases()))
+        << where;
     EXPECT_EQ(testing::entries_in(store->layout().generations()), store->list()->size()) << where;
     const auto findings = store->verify({});
     ASSERT_TRUE(findings);

@@ -92,8 +92,8 @@ TEST_F(ListingTest, FindsByKeyAndByPrefix) {
 
 TEST_F(ListingTest, SaysWhyAKeyIsNotFound) {
   const Marker a = compile("a");
-  for (const std::string& prefix : {std::string(), a.key.substr(0, 3), std::string("xyzw"), a.key + "0", std::string("../.."),
-                                    std::string("ABCD")}) {
+  for (const std::string& prefix : {std::string(), a.key.substr(0, 3), std::string("xyzw"), a.key + "0",
+                                    std::string("../.."), std::string("ABCD")}) {
     EXPECT_EQ(store_->find(prefix).error().code, ErrorCode::bad_input) << prefix;
   }
   const auto missing = store_->find(testing::key_for("b"));
@@ -229,7 +229,8 @@ TEST_F(ListingTest, EarlierCompilesAreRemembered) {
 TEST_F(ListingTest, OnlyTheEndOfLongStatisticsIsRead) {
   const std::string time = "2026-11-29T16:38:35Z";
   store_->record({.kind = "compile", .time = time, .source_sha256 = "early", .ep = "E", .seconds = 1});
-  testing::put(store_->layout().stats(), testing::contents(store_->layout().stats()) + std::string(5 << 20, 'x') + "\n");
+  testing::put(store_->layout().stats(),
+               testing::contents(store_->layout().stats()) + std::string(5 << 20, 'x') + "\n");
   store_->record({.kind = "compile", .time = time, .source_sha256 = "late", .ep = "E", .seconds = 2});
   EXPECT_FALSE(store_->earlier_compile_seconds("early", "E"));
   EXPECT_EQ(store_->earlier_compile_seconds("late", "E"), 2.0);

@@ -59,7 +59,8 @@ TEST_F(LookUpTest, AnUnknownKeyIsAMiss) {
 }
 
 TEST_F(LookUpTest, WhatIsNotAKeyIsBadInput) {
-  for (const std::string& key : {std::string(), std::string("abc"), std::string(64, 'X'), "../" + std::string(61, 'a')}) {
+  for (const std::string& key :
+       {std::string(), std::string("abc"), std::string(64, 'X'), "../" + std::string(61, 'a')}) {
     EXPECT_EQ(store_->look_up(key).error().code, ErrorCode::bad_input);
   }
 }
@@ -168,8 +169,9 @@ TEST_F(LookUpTest, AnEntryReplacedDuringTheLookIsFoundNew) {
   Marker newer;
   TestFileSystem other_process;
   const auto other = testing::open_store(other_process, folder_ / "root");
-  fs_.set_hook([&](std::string_view operation, const std::filesystem::path&) -> std::optional<Error> {
-    if (operation == "share" && !replaced) {
+  fs_.set_hook([&](std::string_view operation, const std::filesystem::path& path) -> std::optional<Error> {
+    // The marker is open already: the old one is read.
+    if (operation == "read" && path == marker_path() && !replaced) {
       replaced = true;
       newer = testing::must_commit(*other, marker_for("a"), {"newer model", "newer binary"});
     }
@@ -188,7 +190,7 @@ TEST_F(LookUpTest, AnEntryReplacedAndCleanedUpDuringTheLookIsFoundNew) {
   TestFileSystem other_process;
   const auto other = testing::open_store(other_process, folder_ / "root");
   fs_.set_hook([&](std::string_view operation, const std::filesystem::path& path) -> std::optional<Error> {
-    if (operation == "open for writing" && path == store_->layout().lease(marker_.generation) && !replaced) {
+    if (operation == "read" && path == marker_path() && !replaced) {
       replaced = true;
       newer = testing::must_commit(*other, marker_for("a"), {"newer model", "newer binary"});
       other->retain(newer);

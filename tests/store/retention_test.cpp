@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "store/support.hpp"
+#include "util/sha256.hpp"
 
 namespace precast::store {
 namespace {
@@ -36,12 +37,14 @@ class RetentionTest : public ::testing::Test {
     EXPECT_FALSE(std::filesystem::exists(layout.generation(marker.generation)));
     EXPECT_FALSE(std::filesystem::exists(layout.lease(marker.generation)));
     EXPECT_FALSE(std::filesystem::exists(layout.work(marker.generation)));
+    EXPECT_FALSE(std::filesystem::exists(layout.digest_group(util::sha256_hex("generation:" + marker.generation))));
   }
-  void expect_kept(const Marker& marker) {
-    EXPECT_TRUE(is_there(marker)) << marker.identity;
-  }
+  void expect_kept(const Marker& marker) { EXPECT_TRUE(is_there(marker)) << marker.identity; }
   void use(const Marker& marker) {
-    store_->record({.kind = "hit", .time = util::format_rfc3339(clock_.now()), .key = marker.key, .generation = marker.generation});
+    store_->record({.kind = "hit",
+                    .time = util::format_rfc3339(clock_.now()),
+                    .key = marker.key,
+                    .generation = marker.generation});
   }
 
   testing::TemporaryFolder folder_;
@@ -217,10 +220,10 @@ TEST_F(SweepTest, ALeaseWithoutAnythingGoesWhenOld) {
 TEST_F(SweepTest, AGenerationThatNoMarkerNamesGoesWhenOldAndUnheld) {
   const Marker marker = compile("a");
   std::filesystem::remove(store_->layout().marker(marker.key));
-  sweep(1h);
+  sweep(2h);
   EXPECT_TRUE(std::filesystem::exists(store_->layout().generation(marker.generation)));
   clock_.advance(2h);
-  sweep(1h);
+  sweep(2h);
   EXPECT_FALSE(std::filesystem::exists(store_->layout().generation(marker.generation)));
 }
 

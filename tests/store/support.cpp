@@ -46,7 +46,9 @@ std::size_t entries_in(const stdfs::path& folder) {
   return static_cast<std::size_t>(std::distance(stdfs::directory_iterator(folder, missing), {}));
 }
 
-std::int64_t ctime_of(const stdfs::path& path) { return fs::FileSystem::posix().lstat(path).value().ctime_ns; }
+std::int64_t ctime_of(const stdfs::path& path) {
+  return fs::FileSystem::posix().lstat(path).value().ctime_ns;
+}
 
 void change_quietly(const stdfs::path& path) {
   struct stat before = {};
@@ -95,8 +97,8 @@ Result<fs::FileStat> TestFileSystem::changed(Result<fs::FileStat> stat) const {
   return stat;
 }
 
-#define PRECAST_PASS_ON(operation, path, call)                                                          \
-  if (auto error = before(operation, path)) return std::unexpected<Error>(*std::move(error));           \
+#define PRECAST_PASS_ON(operation, path, call)                                                \
+  if (auto error = before(operation, path)) return std::unexpected<Error>(*std::move(error)); \
   return call
 
 Result<fs::FileStat> TestFileSystem::stat(const stdfs::path& path) {
@@ -135,11 +137,15 @@ Result<std::size_t> TestFileSystem::read_at(fs::File& file, std::span<std::byte>
 Result<void> TestFileSystem::write(fs::File& file, std::span<const std::byte> bytes) {
   PRECAST_PASS_ON("write", file.path(), real_.write(file, bytes));
 }
-Result<void> TestFileSystem::sync(fs::File& file) { PRECAST_PASS_ON("sync", file.path(), real_.sync(file)); }
+Result<void> TestFileSystem::sync(fs::File& file) {
+  PRECAST_PASS_ON("sync", file.path(), real_.sync(file));
+}
 Result<void> TestFileSystem::sync_directory(const stdfs::path& directory) {
   PRECAST_PASS_ON("sync", directory, real_.sync_directory(directory));
 }
-Result<void> TestFileSystem::close(fs::File& file) { PRECAST_PASS_ON("close", file.path(), real_.close(file)); }
+Result<void> TestFileSystem::close(fs::File& file) {
+  PRECAST_PASS_ON("close", file.path(), real_.close(file));
+}
 Result<void> TestFileSystem::make_directory(const stdfs::path& path, std::uint32_t mode) {
   PRECAST_PASS_ON("make_directory", path, real_.make_directory(path, mode));
 }
@@ -149,7 +155,9 @@ Result<void> TestFileSystem::rename(const stdfs::path& from, const stdfs::path& 
 Result<void> TestFileSystem::rename_new(const stdfs::path& from, const stdfs::path& to) {
   PRECAST_PASS_ON("rename_new", to, real_.rename_new(from, to));
 }
-Result<void> TestFileSystem::unlink(const stdfs::path& path) { PRECAST_PASS_ON("unlink", path, real_.unlink(path)); }
+Result<void> TestFileSystem::unlink(const stdfs::path& path) {
+  PRECAST_PASS_ON("unlink", path, real_.unlink(path));
+}
 Result<void> TestFileSystem::remove_directory(const stdfs::path& path) {
   PRECAST_PASS_ON("remove_directory", path, real_.remove_directory(path));
 }
@@ -162,7 +170,9 @@ Result<void> TestFileSystem::clone(const stdfs::path& from, const stdfs::path& t
 Result<bool> TestFileSystem::try_lock(fs::File& file, fs::LockKind kind) {
   PRECAST_PASS_ON(kind == fs::LockKind::shared ? "share" : "exclude", file.path(), real_.try_lock(file, kind));
 }
-void TestFileSystem::unlock(fs::File& file) noexcept { real_.unlock(file); }
+void TestFileSystem::unlock(fs::File& file) noexcept {
+  real_.unlock(file);
+}
 TestFileSystem::WriterCheck TestFileSystem::check_writers(fs::File& file) {
   ++calls_;
   return writers_ ? *writers_ : real_.check_writers(file);
@@ -187,7 +197,9 @@ Marker marker_for(const std::string& name, const std::string& model) {
   return marker;
 }
 
-std::string key_for(const std::string& name) { return marker_for(name).key; }
+std::string key_for(const std::string& name) {
+  return marker_for(name).key;
+}
 
 std::unique_ptr<Store> open_store(fs::FileSystem& fs, const stdfs::path& root, const util::Clock* clock,
                                   std::uint32_t keep) {

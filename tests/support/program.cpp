@@ -55,7 +55,7 @@ Running::Running(const stdfs::path& scratch, const std::string& program, std::ve
   const int out = open_new(out_);
   const int err = open_new(err_);
   auto child = process::Child::spawn(
-      {.program = program.find('/') == std::string::npos ? stdfs::path(PRECAST_BINARY_DIR) / "bin" / program : program,
+      {.program = program.find('/') == std::string::npos ? stdfs::path(PRECAST_BINARY_DIR) / "bin" / program : stdfs::path(program),
        .arguments = std::move(arguments),
        .environment = {all.begin(), all.end()},
        .working_directory = working_directory,

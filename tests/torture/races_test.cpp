@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 
 #include "model_generator/model_generator.hpp"
+#include "store/store.hpp"
 #include "support/program.hpp"
 
 namespace precast::testing {
@@ -119,13 +120,14 @@ TEST_F(Races, ALockTimeoutRunsUncached) {
 TEST_F(Races, InterruptEndsTheWorkersGroupAndLeavesNothing) {
   const auto model = tiny(1);
   precast_.env["FAKE_EP_FAULT"] = "grandchild_setsid@compile";
-  const auto compiler = precast_.start(compile(model));
+  auto compiler = precast_.start(compile(model));
   ASSERT_TRUE(wait_for_event(precast_.trace(), "grandchild"));
   ASSERT_TRUE(wait_for_event(precast_.trace(), "hang"));
   compiler->signal(SIGINT);
   const Ran ran = compiler->wait();
   EXPECT_EQ(ran.code, 130) << ran.err;
   EXPECT_EQ(ran.json()["error"]["code"], "cancelled");
+  compiler.reset();  // reaps it
   for (const TraceLine& line : read_trace(precast_.trace())) {
     const auto gone = [&] { return ::kill(line.pid, 0) != 0; };
     for (int i = 0; i < 500 && !gone(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -165,16 +167,15 @@ TEST_F(Races, LeftoversOfAKilledCompileGoOnceTheirLeaseIsFree) {
   (void)victim->wait();
   EXPECT_EQ(leftovers("tmp"), 1U);
   precast_.env.erase("FAKE_EP_FAULT");
-  // Older than what a sweep leaves alone.
-  for (const auto& entry : stdfs::recursive_directory_iterator(precast_.store() / "tmp")) {
-    stdfs::last_write_time(entry.path(), stdfs::file_time_type::clock::now() - std::chrono::hours(2));
-  }
-  for (const char* folder : {"tmp", "leases"}) {
-    for (const auto& entry : stdfs::directory_iterator(precast_.store() / folder)) {
-      stdfs::last_write_time(entry.path(), stdfs::file_time_type::clock::now() - std::chrono::hours(2));
-    }
-  }
   ASSERT_EQ(precast_.run(compile(tiny(2))).code, 0);
+  EXPECT_EQ(leftovers("tmp"), 1U) << "too young to be swept";
+  // The same sweep an hour later.
+  auto store = store::Store::open(fs::FileSystem::posix(), {.root = precast_.store()});
+  ASSERT_TRUE(store) << store.error().message;
+  const auto entries = (*store)->list();
+  ASSERT_TRUE(entries);
+  ASSERT_EQ(entries->size(), 1U);
+  (*store)->retain(entries->front().marker, std::chrono::seconds(0));
   EXPECT_EQ(leftovers("tmp"), 0U);
   EXPECT_EQ(leftovers("leases"), 1U) << "only the entry's own";
 }
