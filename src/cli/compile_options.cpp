@@ -13,13 +13,14 @@ void add_compile_options(CLI::App& command, CompileOptions& options) {
       ->type_name("NAME")->capture_default_str();
   command.add_option("-d,--device", options.device, "Device class")
       ->check(CLI::IsMember({"auto", "cpu", "gpu", "npu"}, CLI::ignore_case))->capture_default_str();
-  command.add_option("--ep-options", options.ep_options, "Option for the EP; may be repeated")->type_name("KEY=VALUE");
+  command.add_option("--ep-options", options.ep_options, "Option for the EP; may be repeated")
+      ->allow_extra_args(false)->type_name("KEY=VALUE");
   command.add_option("--session-options", options.session_options, "ORT session configuration entry; may be repeated")
-      ->type_name("KEY=VALUE");
+      ->allow_extra_args(false)->type_name("KEY=VALUE");
   command.add_option("--ep-option-file", options.ep_option_files, "This EP option names a file whose bytes matter")
-      ->type_name("KEY");
+      ->allow_extra_args(false)->type_name("KEY");
   command.add_option("--worker-env", options.worker_env, "A variable that the compiling process gets and that matters")
-      ->type_name("NAME");
+      ->allow_extra_args(false)->type_name("NAME");
   command.add_flag("--embed", options.embed, "Context binary inside the model file instead of beside it");
   command.add_option("--optimization-level", options.optimization_level,
                      "ORT graph optimization before the compile: disable (default), basic, extended, all")

@@ -13,9 +13,9 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
   app.add_option("--genai-library", options.genai_library, "The onnxruntime-genai library to load")
       ->envname("PRECAST_GENAI_LIBRARY")->type_name("FILE")->group(group);
   app.add_option("--ep-library", options.ep_libraries, "An EP plugin library under a name; may be repeated")
-      ->type_name("NAME=FILE")->group(group);
+      ->allow_extra_args(false)->type_name("NAME=FILE")->group(group);
   app.add_option("--ep-extra-file", options.ep_extra_files, "A further file that belongs to the EP's identity")
-      ->type_name("FILE")->group(group);
+      ->allow_extra_args(false)->type_name("FILE")->group(group);
   app.add_flag("--json", options.json, "One JSON object on stdout, and nothing else there")->group(group);
   app.add_flag("-q,--quiet", options.quiet, "Only warnings and errors on stderr")->group(group);
   app.add_flag("-v,--verbose", options.verbosity, "Say more; may be repeated")->group(group);

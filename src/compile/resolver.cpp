@@ -53,7 +53,9 @@ Result<LookedUp> look_up(store::Store& store, ort::Catalog& catalog, const ort::
   result.miss_reason = std::move(found.miss_reason);
   if (!found.hit) return result;
   if (!found.hit->marker.compatibility.empty()) {
-    PRECAST_TRY_ASSIGN(const auto answer, ort::check_compatibility(catalog, target, found.hit->marker.compatibility));
+    // An EP that cannot judge (QNN's, for a target that is not here) leaves it to the identity; opening asks it again.
+    const auto answer = ort::check_compatibility(catalog, target, found.hit->marker.compatibility)
+                            .value_or(ort::Compatibility::not_applicable);
     if (answer == ort::Compatibility::unsupported || answer == ort::Compatibility::prefer_recompilation) {
       result.stale = found.hit->marker.generation;
       result.miss_reason = answer == ort::Compatibility::unsupported

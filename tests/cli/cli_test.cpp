@@ -110,6 +110,12 @@ TEST_F(Cli, AnEpThatIsNotThereIsExitThree) {
   expect_error({"compile", tiny().native(), "--ort-library", "/nowhere/ort.so"}, 2, "/nowhere/ort.so");
 }
 
+TEST_F(Cli, ARepeatableOptionTakesOneValueAndLeavesTheModelsAlone) {
+  const auto json = precast_.json(precast_.fake({"compile", "--ep-options", "a=1", "--ep-options", "b=2", tiny("a.onnx", 1).native(),
+                                                 tiny("b.onnx", 2).native()}));
+  EXPECT_EQ(json["results"].size(), 2U) << json.dump(2);
+}
+
 TEST_F(Cli, CompileJsonHasEveryField) {
   const auto json = precast_.json(precast_.fake({"compile", tiny().native()}));
   for (const char* field : {"schema_version", "precast_version", "command", "outcome", "reason", "key", "generation", "path",

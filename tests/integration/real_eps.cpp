@@ -124,8 +124,10 @@ Outputs run_model(const RealEp& ep, const std::filesystem::path& model, bool com
     ADD_FAILURE() << target.error().message;
     return {};
   }
-  auto opened = ort::open_session(catalog(), *target, {.config_entries = ep.session_options},
-                                  {.model = model, .compiled = compiled});
+  ort::SessionSettings settings{.config_entries = ep.session_options};
+  // As the compile saw it: ORT's own optimisations before the EP would change what int8 models compute.
+  if (!compiled) settings.optimization_level = 0;
+  auto opened = ort::open_session(catalog(), *target, settings, {.model = model, .compiled = compiled});
   if (!opened) {
     ADD_FAILURE() << opened.error().message;
     return {};

@@ -1,8 +1,10 @@
 #include "ort/session_call.hpp"
 
 #include <array>
+#include <atomic>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -221,6 +223,23 @@ TEST_F(SessionCall, the_cpu_ep_opens_a_source_model) {
   const auto quiet = open_session(catalog_, target("cpu"), {}, {.model = temp_ / "model.onnx"});
   ASSERT_TRUE(quiet);
   EXPECT_THAT(quiet->provider_nodes, IsEmpty());
+}
+
+TEST_F(SessionCall, node_counts_are_of_one_session_whatever_other_threads_open) {
+  const Target cpu = target("cpu");
+  const auto source = model(Kind::two_partition);
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 10; ++i) {
+        const auto opened = open_session(catalog_, cpu, {}, {.model = source, .want_node_counts = true});
+        if (!opened || opened->provider_nodes.at("CPUExecutionProvider") != 3) ++wrong;
+      }
+    });
+  }
+  threads.clear();  // joins
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST_F(SessionCall, a_missing_model_is_not_found_and_named) {
