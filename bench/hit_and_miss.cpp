@@ -47,23 +47,33 @@ Options environment(const Settings& settings) {
           {"PRECAST_CACHE_DIR", (settings.folder / "store").native()}};
 }
 
-stdfs::path ort_library() { return stdfs::canonical(kDeps / "ort/lib/libonnxruntime.so.1"); }
+stdfs::path ort_library() {
+  return stdfs::canonical(kDeps / "ort/lib/libonnxruntime.so.1");
+}
 
 Ep openvino() {
-  return {"openvino", "OpenVINOExecutionProvider",
-          kDeps / "eps/openvino/onnxruntime_ep_openvino/libonnxruntime_providers_openvino_plugin.so", {}};
+  return {"openvino",
+          "OpenVINOExecutionProvider",
+          kDeps / "eps/openvino/onnxruntime_ep_openvino/libonnxruntime_providers_openvino_plugin.so",
+          {}};
 }
 
 Ep qnn() {
   const stdfs::path folder = kDeps / "eps/qnn/onnxruntime_qnn";
-  return {"qnn", "QNNExecutionProvider", folder / "libonnxruntime_providers_qnn.so",
-          {{"soc_model", "60"}, {"htp_arch", "73"}, {"enable_htp_fp16_precision", "1"},
-           {"htp_graph_finalization_optimization_mode", "0"}, {"backend_path", (folder / "libQnnHtp.so").native()}}};
+  return {"qnn",
+          "QNNExecutionProvider",
+          folder / "libonnxruntime_providers_qnn.so",
+          {{"soc_model", "60"},
+           {"htp_arch", "73"},
+           {"enable_htp_fp16_precision", "1"},
+           {"htp_graph_finalization_optimization_mode", "0"},
+           {"backend_path", (folder / "libQnnHtp.so").native()}}};
 }
 
 Program resolve(const Settings& settings, const Ep& ep, const stdfs::path& model, bool rebuild) {
-  Program program{{(kBin / "precast").native(), "-q", "--json", "resolve", model.native(), "--open", "--require-compiled",
-                   "--ep", ep.alias}, environment(settings)};
+  Program program{{(kBin / "precast").native(), "-q", "--json", "resolve", model.native(), "--open",
+                   "--require-compiled", "--ep", ep.alias},
+                  environment(settings)};
   for (const auto& [key, value] : ep.options) {
     program.command.insert(program.command.end(), {"--ep-options", key + "=" + value});
   }
@@ -72,8 +82,9 @@ Program resolve(const Settings& settings, const Ep& ep, const stdfs::path& model
 }
 
 Program minimal(const Settings& settings, const Ep& ep, const std::string& action, std::vector<std::string> paths) {
-  Program program{{(kBin / "precast-bench-minimal").native(), action, ort_library().native(), ep.name, ep.library.native()},
-                  environment(settings)};
+  Program program{
+      {(kBin / "precast-bench-minimal").native(), action, ort_library().native(), ep.name, ep.library.native()},
+      environment(settings)};
   for (std::string& path : paths) program.command.push_back(std::move(path));
   for (const auto& [key, value] : ep.options) program.command.push_back(key + "=" + value);
   return program;
@@ -91,7 +102,8 @@ std::string stored_model(const Settings& settings, const Ep& ep, const stdfs::pa
   FILE* const pipe = ::popen((command + "2>/dev/null").c_str(), "r");
   char block[4096];
   while (pipe != nullptr && std::fgets(block, sizeof block, pipe) != nullptr) text += block;
-  if (pipe == nullptr || ::pclose(pipe) != 0 || text.empty()) throw std::runtime_error("precast could not compile " + model.native());
+  if (pipe == nullptr || ::pclose(pipe) != 0 || text.empty())
+    throw std::runtime_error("precast could not compile " + model.native());
   text.pop_back();
   return text;
 }
@@ -112,7 +124,7 @@ Source transformer(const Settings& settings, const std::string& label, std::int6
 }
 
 std::vector<Source> sources(const Settings& settings, const Ep& ep) {
-  std::vector<Source> all{transformer(settings, "1 MB", 1, 128), transformer(settings, "100 MB", 4, 720)};
+  std::vector<Source> all{transformer(settings, "1 MB", 1, 128), transformer(settings, "100 MB", 4, 704)};
   if (settings.small) return all;
   all.push_back(transformer(settings, "340 MB", 12, 768));
   if (ep.alias == "openvino") all.push_back(transformer(settings, "1 GB", 20, 1024));
@@ -120,8 +132,8 @@ std::vector<Source> sources(const Settings& settings, const Ep& ep) {
 }
 
 void print_row(const std::string& ep, const std::string& label, const char* what, const Ratio& r, double memory) {
-  std::printf("| %s | %s | %s | %.1f | %.1f | %.3f | %.3f-%.3f | %+.1f | %+.1f |\n", ep.c_str(), label.c_str(), what, r.theirs,
-              r.ours, r.ratio, r.low, r.high, r.extra, memory);
+  std::printf("| %s | %s | %s | %.1f | %.1f | %.3f | %.3f-%.3f | %+.1f | %+.1f |\n", ep.c_str(), label.c_str(), what,
+              r.theirs, r.ours, r.ratio, r.low, r.high, r.extra, memory);
   std::fflush(stdout);
 }
 
@@ -166,8 +178,8 @@ void misses(const Settings& settings, const Ep& ep) {
       sync.push_back(x.parts.at("sync"));
     }
     const double allowed = 1.10 * median(budget) + 150;
-    std::printf("| %s | %s | %.0f | %.0f | %.0f | %.2f | %.0f |\n", ep.alias.c_str(), source.label.c_str(), median(budget), allowed,
-                median(ours), median(ours) / allowed, median(sync));
+    std::printf("| %s | %s | %.0f | %.0f | %.0f | %.2f | %.0f |\n", ep.alias.c_str(), source.label.c_str(),
+                median(budget), allowed, median(ours), median(ours) / allowed, median(sync));
     std::fflush(stdout);
   }
 }
@@ -183,7 +195,8 @@ void together(const Settings& settings, const Ep& ep) {
     if (i % 2 != 0) a.push_back(run_at_once(ours, 8));
   }
   const Ratio r = compare(a, b);
-  std::printf("| %s | %s | %.1f | %.1f | %.3f | %.3f-%.3f |\n", ep.alias.c_str(), source.label.c_str(), r.theirs, r.ours, r.ratio, r.low, r.high);
+  std::printf("| %s | %s | %.1f | %.1f | %.3f | %.3f-%.3f |\n", ep.alias.c_str(), source.label.c_str(), r.theirs,
+              r.ours, r.ratio, r.low, r.high);
 }
 
 void help(const Settings& settings) {
@@ -194,15 +207,23 @@ void help(const Settings& settings) {
 
 void everything(const Settings& settings) {
   stdfs::create_directories(settings.folder);
-  std::printf("Medians of %d interleaved pairs (hits) and %d runs (misses); interval: 95 %% bootstrap of the ratio.\n\n", settings.pairs, settings.misses);
-  std::printf("Hit against a minimal C++ program that opens the same compiled model:\n\n"
-              "| EP | source | part | ORT alone ms | precast ms | ratio | interval | extra ms | extra peak MB |\n|---|---|---|---|---|---|---|---|---|\n");
+  std::printf(
+      "Medians of %d interleaved pairs (hits) and %d runs (misses); interval: 95 %% bootstrap of the ratio.\n\n",
+      settings.pairs, settings.misses);
+  std::printf(
+      "Hit against a minimal C++ program that opens the same compiled model:\n\n"
+      "| EP | source | part | ORT alone ms | precast ms | ratio | interval | extra ms | extra peak MB "
+      "|\n|---|---|---|---|---|---|---|---|---|\n");
   for (const Ep& ep : {openvino(), qnn()}) hits(settings, ep);
-  std::printf("\nEight hits at once against eight minimal programs at once:\n\n"
-              "| EP | source | ORT alone ms | precast ms | ratio | interval |\n|---|---|---|---|---|---|\n");
+  std::printf(
+      "\nEight hits at once against eight minimal programs at once:\n\n"
+      "| EP | source | ORT alone ms | precast ms | ratio | interval |\n|---|---|---|---|---|---|\n");
   for (const Ep& ep : {openvino(), qnn()}) together(settings, ep);
-  std::printf("\nMiss until stored; ORT alone = compile + one open + SHA-256 of source and result; allowed = 1.10 x that + 150 ms:\n\n"
-              "| EP | source | ORT alone ms | allowed ms | precast ms | of allowed | disk's own ms |\n|---|---|---|---|---|---|---|\n");
+  std::printf(
+      "\nMiss until stored; ORT alone = compile + one open + SHA-256 of source and result; allowed = 1.10 x that + 150 "
+      "ms:\n\n"
+      "| EP | source | ORT alone ms | allowed ms | precast ms | of allowed | disk's own ms "
+      "|\n|---|---|---|---|---|---|---|\n");
   for (const Ep& ep : {openvino(), qnn()}) misses(settings, ep);
   help(settings);
 }
@@ -223,7 +244,8 @@ Settings parse(int argc, char** argv) {
       settings.folder = argument;
     }
   }
-  if (settings.pairs < 1 || settings.misses < 1) throw std::runtime_error("--pairs and --misses want a positive number");
+  if (settings.pairs < 1 || settings.misses < 1)
+    throw std::runtime_error("--pairs and --misses want a positive number");
   return settings;
 }
 

@@ -1,17 +1,17 @@
 #include "measure.hpp"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <random>
 #include <stdexcept>
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <spawn.h>
+#include <unistd.h>
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared by the program
 
@@ -34,7 +34,8 @@ class Started {
     for (const auto& [name, value] : program.environment) environment.push_back(name + "=" + value);
     std::vector<char*> arguments = pointers(program.command);
     std::vector<char*> variables = pointers(environment);
-    const int error = ::posix_spawn(&pid_, program.command.front().c_str(), &actions, nullptr, arguments.data(), variables.data());
+    const int error =
+        ::posix_spawn(&pid_, program.command.front().c_str(), &actions, nullptr, arguments.data(), variables.data());
     posix_spawn_file_actions_destroy(&actions);
     ::close(pipe[1]);
     if (error != 0) throw std::runtime_error("cannot run " + program.command.front());

@@ -9,7 +9,7 @@
 namespace precast::bench {
 
 struct Program {
-  std::vector<std::string> command;  // argv[0] is a path
+  std::vector<std::string> command;                // argv[0] is a path
   std::map<std::string, std::string> environment;  // in addition to this process's
 };
 
@@ -25,12 +25,12 @@ struct Sample {
 [[nodiscard]] double run_at_once(const Program& program, int count);
 
 struct Ratio {
-  double ours = 0;      // median
-  double theirs = 0;    // median
-  double ratio = 0;     // of the medians
-  double low = 0;       // 95 % bootstrap interval of the ratio
+  double ours = 0;    // median
+  double theirs = 0;  // median
+  double ratio = 0;   // of the medians
+  double low = 0;     // 95 % bootstrap interval of the ratio
   double high = 0;
-  double extra = 0;     // median of the paired differences ours - theirs
+  double extra = 0;  // median of the paired differences ours - theirs
 };
 [[nodiscard]] Ratio compare(const std::vector<double>& ours, const std::vector<double>& theirs);
 [[nodiscard]] double median(std::vector<double> values);

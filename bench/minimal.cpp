@@ -4,9 +4,6 @@
 //   precast-bench-minimal compile ORT EP LIBRARY SOURCE OUTPUT [KEY=VALUE...]  compile, open the result, hash both
 //
 // Prints one line of JSON with the milliseconds of each part, and ends with _exit as precast does.
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -17,8 +14,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include <dlfcn.h>
 #include <onnxruntime_cxx_api.h>
 #include <openssl/evp.h>
+#include <unistd.h>
 
 #include "ort/cpu_vendor.hpp"
 
@@ -110,12 +109,14 @@ int run(int argc, char** argv) {
   compilation.SetOutputModelPath(argv[6]);
   compilation.SetEpContextEmbedMode(false);
   const auto compile_start = Clock::now();
-  if (const Ort::Status status = Ort::CompileModel(env, compilation); !status.IsOK()) throw std::runtime_error(status.GetErrorMessage());
+  if (const Ort::Status status = Ort::CompileModel(env, compilation); !status.IsOK())
+    throw std::runtime_error(status.GetErrorMessage());
   const double compiled = ms_since(compile_start);
   const double open = open_compiled(env, ep, values, argv[6]);
-  const double hash = hash_folder(std::filesystem::path(argv[5]).parent_path()) + hash_folder(std::filesystem::path(argv[6]).parent_path());
-  std::fprintf(stderr, "{\"compile_ms\":%.3f,\"open_ms\":%.3f,\"hash_ms\":%.3f,\"total_ms\":%.3f}\n", compiled, open, hash,
-               ms_since(start));
+  const double hash = hash_folder(std::filesystem::path(argv[5]).parent_path()) +
+                      hash_folder(std::filesystem::path(argv[6]).parent_path());
+  std::fprintf(stderr, "{\"compile_ms\":%.3f,\"open_ms\":%.3f,\"hash_ms\":%.3f,\"total_ms\":%.3f}\n", compiled, open,
+               hash, ms_since(start));
   return 0;
 }
 

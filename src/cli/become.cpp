@@ -1,12 +1,13 @@
 #include "cli/become.hpp"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+
+#include <sys/wait.h>
+
+#include <unistd.h>
 
 #include "cli/command.hpp"
 #include "cli/signals.hpp"
@@ -38,9 +39,10 @@ void execute(Context& context, std::vector<std::string>& command) {
 
 int cannot_run(Context& context, const std::string& program) {
   const int error = errno;
-  return report_error(context, "resolve",
-                      {error == ENOENT ? ErrorCode::not_found : ErrorCode::io,
-                       "cannot run '" + program + "': " + std::strerror(error), program, "name a program behind --exec --"});
+  return report_error(
+      context, "resolve",
+      {error == ENOENT ? ErrorCode::not_found : ErrorCode::io, "cannot run '" + program + "': " + std::strerror(error),
+       program, "name a program behind --exec --"});
 }
 
 // Stays as the parent, so that the private generation can be deleted afterwards.

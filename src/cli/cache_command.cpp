@@ -110,7 +110,11 @@ int run_verify(Context& context) {
 int run_path(Context& context) {
   const auto root = store::default_root(context.options.cache_dir);
   if (root.empty()) {
-    return report_error(context, "cache path", {ErrorCode::bad_input, "there is no folder for the store: HOME is not set", {}, "give --cache-dir or set PRECAST_CACHE_DIR"});
+    return report_error(context, "cache path",
+                        {ErrorCode::bad_input,
+                         "there is no folder for the store: HOME is not set",
+                         {},
+                         "give --cache-dir or set PRECAST_CACHE_DIR"});
   }
   if (!context.output.json) {
     context.output.machine(root.native() + "\n");
@@ -139,7 +143,8 @@ void add_cache_command(CLI::App& app, Body& chosen) {
   CLI::App* show = command->add_subcommand("show", "Everything about one entry, its identity included");
   auto key = std::make_shared<std::string>();
   show->add_option("KEY", *key, "The key, or its first digits (at least 4)")->required();
-  show->fallthrough()->callback([&chosen, key] { chosen = [key](Context& context) { return run_show(context, *key); }; });
+  show->fallthrough()->callback(
+      [&chosen, key] { chosen = [key](Context& context) { return run_show(context, *key); }; });
   CLI::App* verify = command->add_subcommand("verify", "Hash everything that is stored");
   verify->fallthrough()->callback([&chosen] { chosen = run_verify; });
   CLI::App* path = command->add_subcommand("path", "Print the store's folder");

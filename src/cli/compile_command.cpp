@@ -1,9 +1,9 @@
 // precast compile MODEL...
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <atomic>
 #include <thread>
+
+#include <CLI/CLI.hpp>
 
 #include "cli/command.hpp"
 #include "cli/compile_options.hpp"
@@ -27,23 +27,28 @@ struct Answer {
   CommandTimings timings;
 };
 
-std::string shown(const std::filesystem::path& path) { return "'" + path_text(path) + "'"; }
+std::string shown(const std::filesystem::path& path) {
+  return "'" + path_text(path) + "'";
+}
 
 // "compiled 'x.onnx' for OpenVINOExecutionProvider/cpu in 1.2 s (no entry for this identity)"
 std::string sentence(const std::string& model, const Answer& answer) {
   const compile::Resolution& r = *answer.resolution;
-  const std::string target =
-      r.target.ep.found.name + "/" + std::string(ort::to_string(r.target.device.device_class));
+  const std::string target = r.target.ep.found.name + "/" + std::string(ort::to_string(r.target.device.device_class));
   const std::string time =
       util::format_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(answer.timings.total * 1e6)));
   switch (r.outcome) {
-    case compile::Outcome::hit: return "hit: " + shown(model) + " for " + target + ", " + time;
+    case compile::Outcome::hit:
+      return "hit: " + shown(model) + " for " + target + ", " + time;
     case compile::Outcome::compiled:
       return "compiled: " + shown(model) + " for " + target + ", " + time + " (" + r.reason + ")";
-    case compile::Outcome::precompiled: return "precompiled: " + shown(model) + " (" + r.reason + ")";
-    case compile::Outcome::nothing_to_compile: return "nothing to compile: " + shown(model) + " (" + r.reason + ")";
+    case compile::Outcome::precompiled:
+      return "precompiled: " + shown(model) + " (" + r.reason + ")";
+    case compile::Outcome::nothing_to_compile:
+      return "nothing to compile: " + shown(model) + " (" + r.reason + ")";
     case compile::Outcome::failed:
-    case compile::Outcome::uncached: break;
+    case compile::Outcome::uncached:
+      break;
   }
   return std::string(compile::to_string(r.outcome)) + ": " + shown(model) + " (" + r.reason + ")";
 }
@@ -84,8 +89,8 @@ int code_of(const Answer& answer, bool strict) {
 }
 
 nlohmann::json json_of(const std::string& model, const Answer& answer) {
-  nlohmann::json result =
-      answer.resolution ? to_json(*answer.resolution, answer.timings) : nlohmann::json{{"error", to_json(answer.resolution.error())}};
+  nlohmann::json result = answer.resolution ? to_json(*answer.resolution, answer.timings)
+                                            : nlohmann::json{{"error", to_json(answer.resolution.error())}};
   result["model"] = util::escape_invalid_utf8(model);
   return result;
 }
@@ -127,7 +132,8 @@ int run_compile(Context& context, const Options& options) {
       json.update(json_of(options.models.front(), answers.front()));
     } else {
       json["results"] = nlohmann::json::array();
-      for (std::size_t i = 0; i < answers.size(); ++i) json["results"].push_back(json_of(options.models[i], answers[i]));
+      for (std::size_t i = 0; i < answers.size(); ++i)
+        json["results"].push_back(json_of(options.models[i], answers[i]));
     }
     context.output.machine_json(json);
   }
@@ -151,7 +157,8 @@ void add_compile_command(CLI::App& app, Body& chosen) {
       "  precast compile *.onnx --ep openvino --jobs 2 --json\n\n"
       "Exit codes: 0 hit, compiled or precompiled; 1 failed; 2 bad input; 3 EP not available; 5 nothing to compile;\n"
       "6 timed out; 7 the cache cannot work (--strict); 130 interrupted.");
-  command->callback([options, &chosen] { chosen = [options](Context& context) { return run_compile(context, *options); }; });
+  command->callback(
+      [options, &chosen] { chosen = [options](Context& context) { return run_compile(context, *options); }; });
 }
 
 }  // namespace precast::cli

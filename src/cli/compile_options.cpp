@@ -9,25 +9,37 @@
 namespace precast::cli {
 
 void add_compile_options(CLI::App& command, CompileOptions& options) {
-  command.add_option("--ep", options.ep, "Execution provider: " + ort::known_ep_aliases() + "; NAME@SOURCE pins the source")
-      ->type_name("NAME")->capture_default_str();
+  command
+      .add_option("--ep", options.ep,
+                  "Execution provider: " + ort::known_ep_aliases() + "; NAME@SOURCE pins the source")
+      ->type_name("NAME")
+      ->capture_default_str();
   command.add_option("-d,--device", options.device, "Device class")
-      ->check(CLI::IsMember({"auto", "cpu", "gpu", "npu"}, CLI::ignore_case))->capture_default_str();
+      ->check(CLI::IsMember({"auto", "cpu", "gpu", "npu"}, CLI::ignore_case))
+      ->capture_default_str();
   command.add_option("--ep-options", options.ep_options, "Option for the EP; may be repeated")
-      ->allow_extra_args(false)->type_name("KEY=VALUE");
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
   command.add_option("--session-options", options.session_options, "ORT session configuration entry; may be repeated")
-      ->allow_extra_args(false)->type_name("KEY=VALUE");
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
   command.add_option("--ep-option-file", options.ep_option_files, "This EP option names a file whose bytes matter")
-      ->allow_extra_args(false)->type_name("KEY");
+      ->allow_extra_args(false)
+      ->type_name("KEY");
   command.add_option("--worker-env", options.worker_env, "A variable that the compiling process gets and that matters")
-      ->allow_extra_args(false)->type_name("NAME");
+      ->allow_extra_args(false)
+      ->type_name("NAME");
   command.add_flag("--embed", options.embed, "Context binary inside the model file instead of beside it");
-  command.add_option("--optimization-level", options.optimization_level,
-                     "ORT graph optimization before the compile: disable (default), basic, extended, all")
+  command
+      .add_option("--optimization-level", options.optimization_level,
+                  "ORT graph optimization before the compile: disable (default), basic, extended, all")
       ->type_name("LEVEL");
   command.add_option("--compile-timeout", options.compile_timeout, "End the compile after this time")
-      ->type_name("TIME")->capture_default_str();
-  command.add_option("--lock-timeout", options.lock_timeout, "Wait at most this long for another's compile (default: until it ends)")
+      ->type_name("TIME")
+      ->capture_default_str();
+  command
+      .add_option("--lock-timeout", options.lock_timeout,
+                  "Wait at most this long for another's compile (default: until it ends)")
       ->type_name("TIME");
   auto* rebuild = command.add_flag("--rebuild", options.rebuild, "Compile again and replace the stored entry");
   command.add_flag("--no-cache", options.no_cache, "Neither read nor write the store")->excludes(rebuild);
@@ -48,7 +60,8 @@ Result<std::map<std::string, std::string>> parse_map(const std::vector<std::stri
 Result<std::chrono::milliseconds> parse_time(const std::string& text, const std::string& option) {
   auto time = util::parse_duration(text);
   if (time) return time;
-  return fail(ErrorCode::bad_input, option + " '" + text + "' is not a time", {}, "write for example 90, 90s, 5m or 1h");
+  return fail(ErrorCode::bad_input, option + " '" + text + "' is not a time", {},
+              "write for example 90, 90s, 5m or 1h");
 }
 
 }  // namespace

@@ -26,7 +26,9 @@ Result<ort::Catalog*> Context::catalog() {
   if (catalog_) return catalog_.get();
   util::Stopwatch watch;
   PRECAST_TRY_ASSIGN(const auto discovery, discovery_options());
-  PRECAST_TRY_ASSIGN(auto runtime, ort::Runtime::load({.library = options.ort_library, .executable_directory = {}, .assume_cpu_vendor = {}}));
+  PRECAST_TRY_ASSIGN(
+      auto runtime,
+      ort::Runtime::load({.library = options.ort_library, .executable_directory = {}, .assume_cpu_vendor = {}}));
   const bool everything = options.verbosity > 0;
   (void)runtime->add_log_sink([this, everything](const ort::LogLine& line) {
     if (everything || line.severity >= ORT_LOGGING_LEVEL_ERROR) {
@@ -55,7 +57,8 @@ Result<compile::Resolver*> Context::resolver() {
   std::string problem;
   auto opened = store();
   if (!opened) {
-    if (options.strict) return std::unexpected(Error{ErrorCode::busy, opened.error().message, opened.error().path, opened.error().hint});
+    if (options.strict)
+      return std::unexpected(Error{ErrorCode::busy, opened.error().message, opened.error().path, opened.error().hint});
     problem = opened.error().message;
     output.warn("running without the cache: " + problem);
     if (!opened.error().hint.empty()) output.note("precast: " + opened.error().hint);

@@ -19,7 +19,9 @@ struct Check {
   std::string hint;
 };
 
-Check failed_check(std::string name, const Error& error) { return {std::move(name), false, error.message, error.hint}; }
+Check failed_check(std::string name, const Error& error) {
+  return {std::move(name), false, error.message, error.hint};
+}
 
 Check check_runtime(Context& context) {
   const auto catalog = context.catalog();
@@ -40,12 +42,14 @@ void check_eps(Context& context, std::vector<Check>& checks) {
       continue;
     }
     compiles |= !ep->devices.empty() && (found.spec == nullptr || found.spec->makes_ep_context);
-    checks.push_back({name, true,
-                      "version " + ep->version + ", " + std::to_string(ep->devices.size()) + " device(s), " + found.source, ""});
+    checks.push_back(
+        {name, true,
+         "version " + ep->version + ", " + std::to_string(ep->devices.size()) + " device(s), " + found.source, ""});
   }
   if (!compiles) {
     checks.push_back({"eps", false, "no EP here makes compiled models",
-                      "install one (for example the package onnxruntime-ep-openvino) and name it with --ep-library or PRECAST_EP_PATH"});
+                      "install one (for example the package onnxruntime-ep-openvino) and name it with --ep-library or "
+                      "PRECAST_EP_PATH"});
   }
 }
 
@@ -69,7 +73,9 @@ Check check_store(Context& context) {
   const auto store = context.store();
   if (!store) return failed_check("store", store.error());
   const std::string root = path_text((*store)->layout().root());
-  if (!(*store)->writable()) return {"store", false, root + " cannot be written: hits work, nothing new is kept", "make it writable, or use another --cache-dir"};
+  if (!(*store)->writable())
+    return {"store", false, root + " cannot be written: hits work, nothing new is kept",
+            "make it writable, or use another --cache-dir"};
   return {"store", true, root, ""};
 }
 
@@ -88,7 +94,8 @@ int run_doctor(Context& context) {
                               {"ok", check.ok},
                               {"message", util::escape_invalid_utf8(check.message)},
                               {"hint", check.hint.empty() ? nlohmann::json(nullptr) : nlohmann::json(check.hint)}});
-    text += (check.ok ? "ok       " : "PROBLEM  ") + check.name + ": " + util::escape_invalid_utf8(check.message) + "\n";
+    text +=
+        (check.ok ? "ok       " : "PROBLEM  ") + check.name + ": " + util::escape_invalid_utf8(check.message) + "\n";
     if (!check.hint.empty()) text += "         -> " + check.hint + "\n";
   }
   if (context.output.json) {

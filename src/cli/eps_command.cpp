@@ -15,7 +15,9 @@ struct Row {
   Result<ort::EpDescription> description;
 };
 
-bool makes_ep_context(const ort::FoundEp& found) { return found.spec == nullptr || found.spec->makes_ep_context; }
+bool makes_ep_context(const ort::FoundEp& found) {
+  return found.spec == nullptr || found.spec->makes_ep_context;
+}
 
 nlohmann::json device_json(const ort::DeviceInfo& device) {
   return {{"class", std::string(ort::to_string(device.device_class))},
@@ -26,14 +28,15 @@ nlohmann::json device_json(const ort::DeviceInfo& device) {
 }
 
 nlohmann::json row_json(const Row& row) {
-  nlohmann::json json{{"name", row.found.name},
-                      {"aliases", nlohmann::json::array()},
-                      {"source", row.found.source},
-                      {"version", nullptr},
-                      {"library", row.found.library.empty() ? nlohmann::json(nullptr) : nlohmann::json(path_text(row.found.library))},
-                      {"epcontext", makes_ep_context(row.found)},
-                      {"devices", nlohmann::json::array()},
-                      {"error", nullptr}};
+  nlohmann::json json{
+      {"name", row.found.name},
+      {"aliases", nlohmann::json::array()},
+      {"source", row.found.source},
+      {"version", nullptr},
+      {"library", row.found.library.empty() ? nlohmann::json(nullptr) : nlohmann::json(path_text(row.found.library))},
+      {"epcontext", makes_ep_context(row.found)},
+      {"devices", nlohmann::json::array()},
+      {"error", nullptr}};
   if (row.found.spec != nullptr) {
     for (const std::string_view alias : row.found.spec->aliases) json["aliases"].push_back(std::string(alias));
   }
@@ -96,7 +99,8 @@ void add_eps_command(CLI::App& app, Body& chosen) {
       "  precast eps\n"
       "  precast eps --json\n"
       "  precast eps --ep-library my_ep=/opt/my_ep/libmy_ep.so\n\n"
-      "COMPILES says whether the EP makes EPContext models. Search order: --ep-library, PRECAST_EP_PATH, the checkout's\n"
+      "COMPILES says whether the EP makes EPContext models. Search order: --ep-library, PRECAST_EP_PATH, the "
+      "checkout's\n"
       ".deps, the site-packages of $VIRTUAL_ENV or $CONDA_PREFIX, the system.");
   command->callback([&chosen] { chosen = run_eps; });
 }

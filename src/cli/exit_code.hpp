@@ -8,11 +8,11 @@ namespace precast::cli {
 
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
-inline constexpr int kUsage = 2;           // also bad input, not found, unsupported
-inline constexpr int kUnavailable = 3;     // EP, device or runtime library
+inline constexpr int kUsage = 2;        // also bad input, not found, unsupported
+inline constexpr int kUnavailable = 3;  // EP, device or runtime library
 inline constexpr int kNothingToCompile = 5;
 inline constexpr int kTimedOut = 6;
-inline constexpr int kStore = 7;           // busy or corrupt, under --strict
+inline constexpr int kStore = 7;  // busy or corrupt, under --strict
 inline constexpr int kInterrupted = 130;
 
 [[nodiscard]] int exit_code_of(const Error& error, bool strict);

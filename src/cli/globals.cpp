@@ -7,32 +7,53 @@ namespace precast::cli {
 void add_global_options(CLI::App& app, GlobalOptions& options) {
   const std::string group = "Global options";
   app.add_option("--cache-dir", options.cache_dir, "The store's folder (default: $XDG_CACHE_HOME/precast)")
-      ->envname("PRECAST_CACHE_DIR")->type_name("DIR")->group(group);
+      ->envname("PRECAST_CACHE_DIR")
+      ->type_name("DIR")
+      ->group(group);
   app.add_option("--ort-library", options.ort_library, "The ONNX Runtime library to load")
-      ->envname("PRECAST_ORT_LIBRARY")->type_name("FILE")->group(group);
+      ->envname("PRECAST_ORT_LIBRARY")
+      ->type_name("FILE")
+      ->group(group);
   app.add_option("--genai-library", options.genai_library, "The onnxruntime-genai library to load")
-      ->envname("PRECAST_GENAI_LIBRARY")->type_name("FILE")->group(group);
+      ->envname("PRECAST_GENAI_LIBRARY")
+      ->type_name("FILE")
+      ->group(group);
   app.add_option("--ep-library", options.ep_libraries, "An EP plugin library under a name; may be repeated")
-      ->allow_extra_args(false)->type_name("NAME=FILE")->group(group);
+      ->allow_extra_args(false)
+      ->type_name("NAME=FILE")
+      ->group(group);
   app.add_option("--ep-extra-file", options.ep_extra_files, "A further file that belongs to the EP's identity")
-      ->allow_extra_args(false)->type_name("FILE")->group(group);
+      ->allow_extra_args(false)
+      ->type_name("FILE")
+      ->group(group);
   app.add_flag("--json", options.json, "One JSON object on stdout, and nothing else there")->group(group);
   app.add_flag("-q,--quiet", options.quiet, "Only warnings and errors on stderr")->group(group);
   app.add_flag("-v,--verbose", options.verbosity, "Say more; may be repeated")->group(group);
   app.add_flag("--no-color", options.no_color, "No colours (also: NO_COLOR)")->group(group);
   app.add_flag("--strict", options.strict, "A cache that cannot work, or a source model as the answer, is an error")
-      ->envname("PRECAST_STRICT")->group(group);
+      ->envname("PRECAST_STRICT")
+      ->group(group);
   app.add_flag("--strict-options", options.strict_options, "Run-time-only EP options are part of the identity too")
       ->group(group);
-  app.add_option("--verify", options.verify, "auto: trust the kernel's time stamps; always: hash everything, every time")
-      ->check(CLI::IsMember({"auto", "always"}))->envname("PRECAST_VERIFY")->capture_default_str()->group(group);
+  app.add_option("--verify", options.verify,
+                 "auto: trust the kernel's time stamps; always: hash everything, every time")
+      ->check(CLI::IsMember({"auto", "always"}))
+      ->envname("PRECAST_VERIFY")
+      ->capture_default_str()
+      ->group(group);
   app.add_flag("--allow-network-store", options.allow_network_store, "Accept a store on a network or FUSE file system")
       ->group(group);
   app.add_flag("--allow-telemetry", options.allow_telemetry, "Do not set ORT_DISABLE_TELEMETRY")->group(group);
   app.add_option("--keep", options.keep, "Generations kept per model, EP and device class")
-      ->check(CLI::Range(1U, 1000U))->envname("PRECAST_KEEP")->capture_default_str()->group(group);
+      ->check(CLI::Range(1U, 1000U))
+      ->envname("PRECAST_KEEP")
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--retry-failed-after", options.retry_failed_after, "How long a failed compile is remembered")
-      ->envname("PRECAST_RETRY_FAILED_AFTER")->type_name("TIME")->capture_default_str()->group(group);
+      ->envname("PRECAST_RETRY_FAILED_AFTER")
+      ->type_name("TIME")
+      ->capture_default_str()
+      ->group(group);
 }
 
 Result<std::pair<std::string, std::string>> parse_pair(const std::string& text, const std::string& option) {

@@ -19,7 +19,7 @@ struct GlobalOptions {
   std::string cache_dir;
   std::string ort_library;
   std::string genai_library;
-  std::vector<std::string> ep_libraries;    // NAME=PATH
+  std::vector<std::string> ep_libraries;  // NAME=PATH
   std::vector<std::string> ep_extra_files;
   bool json = false;
   bool quiet = false;
@@ -37,6 +37,7 @@ struct GlobalOptions {
 void add_global_options(CLI::App& app, GlobalOptions& options);
 
 // "NAME=PATH" -> {NAME, PATH}; bad_input naming `option` otherwise.
-[[nodiscard]] Result<std::pair<std::string, std::string>> parse_pair(const std::string& text, const std::string& option);
+[[nodiscard]] Result<std::pair<std::string, std::string>> parse_pair(const std::string& text,
+                                                                     const std::string& option);
 
 }  // namespace precast::cli

@@ -25,11 +25,11 @@ class Output {
   bool color = false;  // set by detect_color
   void detect_color(bool forbidden);
 
-  void machine(std::string_view text);               // as it is
+  void machine(std::string_view text);                // as it is
   void machine_json(const nlohmann::json& document);  // one line, always valid UTF-8
-  void note(std::string_view text);                  // a line for people; not under --quiet
-  void warn(std::string_view text);                  // "precast: warning: ..."
-  void error(const Error& error);                    // message and hint; on stdout as JSON by the caller
+  void note(std::string_view text);                   // a line for people; not under --quiet
+  void warn(std::string_view text);                   // "precast: warning: ..."
+  void error(const Error& error);                     // message and hint; on stdout as JSON by the caller
   // A line that is overwritten by the next one on a terminal; with `final` it stays.
   void status(std::string_view text, bool final);
   [[nodiscard]] bool terminal() const { return terminal_; }

@@ -19,7 +19,8 @@ std::string progress_line(const std::string& subject, const compile::Progress& p
   const std::string time = util::format_duration(elapsed);
   const std::string estimate = about(progress.estimate_seconds);
   switch (progress.stage) {
-    case compile::Stage::reading: return "reading " + subject + ": " + time;
+    case compile::Stage::reading:
+      return "reading " + subject + ": " + time;
     case compile::Stage::waiting: {
       std::string line = "waiting for another compile of " + subject;
       if (progress.holder && progress.holder->pid > 0) {
@@ -30,11 +31,14 @@ std::string progress_line(const std::string& subject, const compile::Progress& p
       }
       return estimate.empty() ? line : line + ", " + estimate;
     }
-    case compile::Stage::waiting_for_slot: return "waiting for other compiles to end before " + subject + ": " + time;
+    case compile::Stage::waiting_for_slot:
+      return "waiting for other compiles to end before " + subject + ": " + time;
     case compile::Stage::compiling:
       return "compiling " + subject + ": " + time + (estimate.empty() ? "" : " (" + estimate + ")");
-    case compile::Stage::checking: return "checking the compiled " + subject + ": " + time;
-    case compile::Stage::storing: break;
+    case compile::Stage::checking:
+      return "checking the compiled " + subject + ": " + time;
+    case compile::Stage::storing:
+      break;
   }
   return "storing the compiled " + subject + ": " + time;
 }

@@ -30,10 +30,13 @@ Result<session::PreparedSession> open_session(Context& context, compile::Resolut
   return session::PreparedSession::open(**catalog, std::move(resolution), request.session);
 }
 
-bool good(const compile::Resolution& resolution) { return resolution.compiled_model(); }
+bool good(const compile::Resolution& resolution) {
+  return resolution.compiled_model();
+}
 
 int refuse(Context& context, const compile::Resolution& resolution) {
-  const Error error = resolution.error.value_or(Error{ErrorCode::compile_failed, resolution.reason, resolution.path, {}});
+  const Error error =
+      resolution.error.value_or(Error{ErrorCode::compile_failed, resolution.reason, resolution.path, {}});
   if (context.output.json) {
     nlohmann::json json = document("resolve");
     json.update(to_json(resolution, {.startup = context.runtime_load_ms(), .total = context.elapsed_ms()}));
@@ -48,10 +51,18 @@ int run_resolve(Context& context, const Options& options) {
   auto request = make_request(options.compile, context.options);
   if (!request) return report_error(context, "resolve", request.error());
   if (options.exec && options.command.empty()) {
-    return report_error(context, "resolve", {ErrorCode::bad_input, "--exec has no command", {}, "write: precast resolve MODEL --exec -- COMMAND ARGUMENTS"});
+    return report_error(context, "resolve",
+                        {ErrorCode::bad_input,
+                         "--exec has no command",
+                         {},
+                         "write: precast resolve MODEL --exec -- COMMAND ARGUMENTS"});
   }
   if (!options.exec && !options.command.empty()) {
-    return report_error(context, "resolve", {ErrorCode::bad_input, "unexpected argument '" + options.command.front() + "'", {}, "resolve takes one model; a command goes behind --exec --"});
+    return report_error(context, "resolve",
+                        {ErrorCode::bad_input,
+                         "unexpected argument '" + options.command.front() + "'",
+                         {},
+                         "resolve takes one model; a command goes behind --exec --"});
   }
   request->model = options.model;
   request->accept_private = options.open || options.exec;
@@ -105,7 +116,8 @@ void add_resolve_command(CLI::App& app, Body& chosen) {
   command->add_option("MODEL", options->model, "ONNX model")->required()->type_name("FILE");
   command->add_option("COMMAND", options->command, "With --exec: the command and its arguments");
   add_compile_options(*command, options->compile);
-  command->add_flag("--require-compiled", options->require_compiled, "Print nothing and fail instead of giving the source");
+  command->add_flag("--require-compiled", options->require_compiled,
+                    "Print nothing and fail instead of giving the source");
   command->add_flag("--open", options->open, "Open an ORT session on it and close it; nothing may be compiled by that");
   command->add_flag("--exec", options->exec, "Become COMMAND, with the path for {} (or appended) and in PRECAST_MODEL");
   command->footer(
@@ -113,9 +125,11 @@ void add_resolve_command(CLI::App& app, Body& chosen) {
       "  m=$(precast resolve model.onnx --ep openvino)\n"
       "  precast resolve model.onnx --ep openvino --open --json\n"
       "  precast resolve model.onnx --ep openvino --exec -- python3 serve.py --model {}\n\n"
-      "Without a compiled model the source's path is printed with one warning and exit code 0, unless --require-compiled\n"
+      "Without a compiled model the source's path is printed with one warning and exit code 0, unless "
+      "--require-compiled\n"
       "or --strict. With --exec the entry stays leased while the command runs.");
-  command->callback([options, &chosen] { chosen = [options](Context& context) { return run_resolve(context, *options); }; });
+  command->callback(
+      [options, &chosen] { chosen = [options](Context& context) { return run_resolve(context, *options); }; });
 }
 
 }  // namespace precast::cli

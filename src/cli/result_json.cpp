@@ -10,10 +10,14 @@ using nlohmann::json;
 
 namespace {
 
-json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(util::escape_invalid_utf8(text)); }
+json text_or_null(const std::string& text) {
+  return text.empty() ? json(nullptr) : json(util::escape_invalid_utf8(text));
+}
 
 // Microseconds are as much as the clock is worth.
-double rounded(double ms) { return std::round(ms * 1000) / 1000; }
+double rounded(double ms) {
+  return std::round(ms * 1000) / 1000;
+}
 
 json target_json(const ort::Target& target) {
   if (!target.simulated) return nullptr;
@@ -24,7 +28,9 @@ json target_json(const ort::Target& target) {
 
 }  // namespace
 
-std::string path_text(const std::filesystem::path& path) { return util::escape_invalid_utf8(path.native()); }
+std::string path_text(const std::filesystem::path& path) {
+  return util::escape_invalid_utf8(path.native());
+}
 
 json document(const std::string& command) {
   return {{"schema_version", 1}, {"precast_version", PRECAST_VERSION}, {"command", command}};
@@ -70,21 +76,18 @@ json to_json(const compile::Resolution& resolution, const CommandTimings& timing
                 {"publish", 0},
                 {"session_open", rounded(timings.session_open)},
                 {"total", rounded(timings.total)}}}};
-  if (resolution.error && resolution.outcome != compile::Outcome::hit && resolution.outcome != compile::Outcome::compiled) {
+  if (resolution.error && resolution.outcome != compile::Outcome::hit &&
+      resolution.outcome != compile::Outcome::compiled) {
     result["error"] = to_json(*resolution.error);
   }
   return result;
 }
 
 json to_json(const store::Entry& entry) {
-  return {{"key", entry.marker.key},
-          {"generation", entry.marker.generation},
-          {"model", entry.marker.model},
-          {"ep", entry.marker.ep},
-          {"device", entry.marker.device},
-          {"bytes", entry.bytes},
-          {"created", entry.marker.created},
-          {"last_used", text_or_null(entry.last_used)}};
+  return {{"key", entry.marker.key},         {"generation", entry.marker.generation},
+          {"model", entry.marker.model},     {"ep", entry.marker.ep},
+          {"device", entry.marker.device},   {"bytes", entry.bytes},
+          {"created", entry.marker.created}, {"last_used", text_or_null(entry.last_used)}};
 }
 
 }  // namespace precast::cli

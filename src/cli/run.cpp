@@ -1,10 +1,9 @@
-#include <unistd.h>
-
-#include <CLI/CLI.hpp>
-
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+
+#include <CLI/CLI.hpp>
+#include <unistd.h>
 
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
@@ -38,7 +37,8 @@ int parse(CLI::App& app, int argc, char** argv, Output& output) {
   } catch (const CLI::Success&) {
     return kDone;
   } catch (const CLI::ParseError& e) {
-    const Error error{ErrorCode::bad_input, e.what(), {}, "precast --help and precast COMMAND --help show what there is"};
+    const Error error{
+        ErrorCode::bad_input, e.what(), {}, "precast --help and precast COMMAND --help show what there is"};
     if (output.json) {
       nlohmann::json json = document("precast");
       json["error"] = to_json(error);
@@ -75,7 +75,11 @@ int run_chosen(Context& context, const Body& chosen, bool version, const CLI::Ap
     context.output.machine(app.help());
     return kUsage;
   } catch (const std::exception& e) {
-    return report_error(context, "precast", {ErrorCode::internal, std::string("unexpected: ") + e.what(), {}, "this is a defect of precast; please report it"});
+    return report_error(context, "precast",
+                        {ErrorCode::internal,
+                         std::string("unexpected: ") + e.what(),
+                         {},
+                         "this is a defect of precast; please report it"});
   }
 }
 

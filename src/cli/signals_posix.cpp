@@ -1,10 +1,10 @@
-#include <pthread.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <csignal>
 #include <ctime>
 #include <thread>
+
+#include <pthread.h>
+#include <unistd.h>
 
 #include "cli/exit_code.hpp"
 #include "cli/signals.hpp"
@@ -55,6 +55,8 @@ void restore_signals() {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-void pass_signals_to(int pid) { passed_to.store(pid); }
+void pass_signals_to(int pid) {
+  passed_to.store(pid);
+}
 
 }  // namespace precast::cli

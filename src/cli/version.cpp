@@ -26,10 +26,14 @@ std::filesystem::path find_genai(const std::string& option) {
 int print_version(Context& context) {
   nlohmann::json json = document("version");
   std::string text = "precast " PRECAST_VERSION "\n";
-  auto runtime = ort::Runtime::load({.library = context.options.ort_library, .executable_directory = {}, .assume_cpu_vendor = {}});
+  auto runtime =
+      ort::Runtime::load({.library = context.options.ort_library, .executable_directory = {}, .assume_cpu_vendor = {}});
   if (runtime) {
-    text += "ONNX Runtime " + (*runtime)->version() + " (" + (*runtime)->source() + ": " + path_text((*runtime)->library()) + ")\n";
-    json["onnxruntime"] = {{"version", (*runtime)->version()}, {"source", (*runtime)->source()}, {"library", path_text((*runtime)->library())}};
+    text += "ONNX Runtime " + (*runtime)->version() + " (" + (*runtime)->source() + ": " +
+            path_text((*runtime)->library()) + ")\n";
+    json["onnxruntime"] = {{"version", (*runtime)->version()},
+                           {"source", (*runtime)->source()},
+                           {"library", path_text((*runtime)->library())}};
   } else {
     text += "ONNX Runtime: not found (" + runtime.error().message + ")\n";
     json["onnxruntime"] = nullptr;

@@ -14,7 +14,9 @@ Error bad(const std::string& what, const std::filesystem::path& path) {
 }
 
 // ORT's own marker for external data that stands in memory instead of a file.
-bool is_memory_reference(const std::string& location) { return location.find("_ORT_MEM_ADDR_") != std::string::npos; }
+bool is_memory_reference(const std::string& location) {
+  return location.find("_ORT_MEM_ADDR_") != std::string::npos;
+}
 
 Result<void> check_reference(fs::FileSystem& fs, const std::filesystem::path& folder, const std::string& reference,
                              const std::string& what) {

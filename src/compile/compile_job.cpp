@@ -64,9 +64,15 @@ JobResult failure_of(const Job& job, const WorkerOutcome& outcome) {
   } else if (outcome.failed) {
     result.error = {outcome.failed->code, outcome.failed->message, job.request.model, outcome.failed->hint};
     switch (outcome.failed->code) {
-      case ErrorCode::unsupported: result.end = JobEnd::nothing_to_compile; break;
-      case ErrorCode::compile_failed: result.end = JobEnd::compile_failed; break;
-      default: result.end = JobEnd::transient; break;
+      case ErrorCode::unsupported:
+        result.end = JobEnd::nothing_to_compile;
+        break;
+      case ErrorCode::compile_failed:
+        result.end = JobEnd::compile_failed;
+        break;
+      default:
+        result.end = JobEnd::transient;
+        break;
     }
   } else if (outcome.timed_out) {
     result.end = JobEnd::timed_out;
@@ -76,9 +82,9 @@ JobResult failure_of(const Job& job, const WorkerOutcome& outcome) {
   } else {
     const bool killed = outcome.exit.signal == SIGKILL || outcome.exit.signal == SIGTERM;
     result.end = killed ? JobEnd::transient : JobEnd::crashed;
-    result.error = {ErrorCode::compile_failed,
-                    ep + " ended the worker while compiling " + model + ": " + outcome.exit.describe(), job.request.model,
-                    killed ? "something outside precast killed it; out of memory?" : "see the log's last lines"};
+    result.error = {
+        ErrorCode::compile_failed, ep + " ended the worker while compiling " + model + ": " + outcome.exit.describe(),
+        job.request.model, killed ? "something outside precast killed it; out of memory?" : "see the log's last lines"};
   }
   return result;
 }

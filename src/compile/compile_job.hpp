@@ -24,8 +24,8 @@ enum class JobEnd : std::uint8_t {
 
 struct JobResult {
   JobEnd end = JobEnd::transient;
-  Error error;           // of anything but good
-  std::string log_tail;  // likewise
+  Error error;              // of anything but good
+  std::string log_tail;     // likewise
   model::ModelFacts facts;  // of a good result
   std::string compatibility;
   // What the worker saw (good only): compared with the identity by the caller.

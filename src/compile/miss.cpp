@@ -70,9 +70,8 @@ Result<Resolution> Miss::run(Known known, Resolution resolution, const std::stri
     if (done) return std::move(*done);
     if (!known.identity.uncacheable.empty()) break;
   }
-  const std::string reason = known.identity.uncacheable.empty()
-                                 ? "the inputs of the compile kept changing while it ran"
-                                 : known.identity.uncacheable;
+  const std::string reason = known.identity.uncacheable.empty() ? "the inputs of the compile kept changing while it ran"
+                                                                : known.identity.uncacheable;
   return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model,
                             {ErrorCode::busy, reason + " (" + shown(known.model.model) + ")", known.model.model,
                              "try again when nothing writes to it any more"});
@@ -95,7 +94,8 @@ Result<std::optional<Resolution>> Miss::attempt(Known& known, Resolution& resolu
     PRECAST_TRY_ASSIGN(known.identity, identity::make_identity(services_.file_system, digester_, known.settings,
                                                                known.model, known.libraries.files));
   }
-  estimate_ = services_.store->earlier_compile_seconds(known.identity.source_sha256, known.settings.target.ep.found.name);
+  estimate_ =
+      services_.store->earlier_compile_seconds(known.identity.source_sha256, known.settings.target.ep.found.name);
   util::Stopwatch watch;
   auto lock = services_.store->lock_key(known.identity.key, wait_options(Stage::waiting));
   resolution.timings.lock_wait += watch.lap_ms();
@@ -137,8 +137,8 @@ Result<std::optional<Resolution>> Miss::locked(Known& known, Resolution& resolut
   if (model.empty()) {
     PRECAST_TRY_ASSIGN(model, model_for_worker(known, *staged));
   }
-  const JobResult job = run_job({services_, request_, known.settings, model, *staged, [this](Stage s) { tell(s); }},
-                                resolution.timings);
+  const JobResult job =
+      run_job({services_, request_, known.settings, model, *staged, [this](Stage s) { tell(s); }}, resolution.timings);
   if (job.end == JobEnd::cancelled) return std::unexpected(job.error);
 
   // Evidence after the compile must equal the evidence before, not only in digests: A -> B -> A is a change too.
@@ -184,8 +184,9 @@ Result<std::optional<Resolution>> Miss::remembered_failure(const Known& known, R
   const bool nothing = failure.kind == "nothing_to_compile";
   const auto when = util::parse_rfc3339(failure.time);
   const bool old = !when || util::Clock::system().now() - *when > request_.retry_failed_after;
-  const bool shorter = failure.deadline_ms &&
-                       request_.compile_timeout > std::chrono::milliseconds(static_cast<std::int64_t>(*failure.deadline_ms));
+  const bool shorter =
+      failure.deadline_ms &&
+      request_.compile_timeout > std::chrono::milliseconds(static_cast<std::int64_t>(*failure.deadline_ms));
   const bool first_crash = failure.kind == "crashed" && failure.count < 2;
   if (!nothing && (old || shorter || first_crash)) return std::optional<Resolution>();
   Error error{nothing                       ? ErrorCode::unsupported
@@ -211,17 +212,18 @@ std::optional<Error> Miss::difference_in_worker(const Known& known, const JobRes
   seen.target.ep.version = job.seen.ep_version;
   seen.target.ep.vendor = job.seen.ep_vendor;
   seen.target.device = job.seen.device;
-  const auto identity = identity::make_identity(services_.file_system, digester_, seen, known.model, known.libraries.files);
+  const auto identity =
+      identity::make_identity(services_.file_system, digester_, seen, known.model, known.libraries.files);
   if (!identity) return identity.error();
   if (identity->key != known.identity.key) {
     std::string text = "the worker saw something else than precast";
-    for (const std::string& line : identity::differences(known.identity.canonical, identity->canonical)) text += "; " + line;
+    for (const std::string& line : identity::differences(known.identity.canonical, identity->canonical))
+      text += "; " + line;
     return Error{ErrorCode::compile_failed, text, known.model.model, "an update in progress? try again"};
   }
   for (const MappedLibrary& library : job.libraries) {
-    const bool known_library = std::ranges::any_of(known.libraries.files, [&](const identity::FileEvidence& file) {
-      return file.stat.inode == library.inode;
-    });
+    const bool known_library = std::ranges::any_of(
+        known.libraries.files, [&](const identity::FileEvidence& file) { return file.stat.inode == library.inode; });
     if (known_library) continue;
     return Error{ErrorCode::compile_failed,
                  "the EP loaded " + shown(library.path) + ", which is not part of the compile's identity", library.path,
@@ -269,8 +271,7 @@ Result<std::optional<Resolution>> Miss::keep(const Known& known, Resolution& res
 Result<Resolution> Miss::failed(const Known& known, Resolution& resolution, const JobResult& job, bool remember_it) {
   if (remember_it) remember(known, job);
   resolution.log_tail = job.log_tail;
-  const Outcome outcome =
-      job.end == JobEnd::nothing_to_compile ? Outcome::nothing_to_compile : Outcome::failed;
+  const Outcome outcome = job.end == JobEnd::nothing_to_compile ? Outcome::nothing_to_compile : Outcome::failed;
   return answer_with_source(std::move(resolution), outcome, known.model.model, job.error);
 }
 
@@ -278,11 +279,20 @@ void Miss::remember(const Known& known, const JobResult& job) {
   store::FailedRecord record;
   record.key = known.identity.key;
   switch (job.end) {
-    case JobEnd::nothing_to_compile: record.kind = "nothing_to_compile"; break;
-    case JobEnd::compile_failed: record.kind = "compile_failed"; break;
-    case JobEnd::crashed: record.kind = "crashed"; break;
-    case JobEnd::timed_out: record.kind = "timed_out"; break;
-    default: return;
+    case JobEnd::nothing_to_compile:
+      record.kind = "nothing_to_compile";
+      break;
+    case JobEnd::compile_failed:
+      record.kind = "compile_failed";
+      break;
+    case JobEnd::crashed:
+      record.kind = "crashed";
+      break;
+    case JobEnd::timed_out:
+      record.kind = "timed_out";
+      break;
+    default:
+      return;
   }
   record.reason = job.error.message;
   record.log_tail = job.log_tail;
@@ -300,8 +310,8 @@ Result<Resolution> Miss::run_private(const Known& known, Resolution resolution) 
   PRECAST_TRY_ASSIGN(auto made, WorkFolder::temporary(services_.file_system));
   auto folder = std::make_shared<WorkFolder>(std::move(made));
   PRECAST_TRY_ASSIGN(const auto model, model_for_worker(known, *folder));
-  const JobResult job = run_job({services_, request_, known.settings, model, *folder, [this](Stage s) { tell(s); }},
-                                resolution.timings);
+  const JobResult job =
+      run_job({services_, request_, known.settings, model, *folder, [this](Stage s) { tell(s); }}, resolution.timings);
   if (job.end == JobEnd::cancelled) return std::unexpected(job.error);
   if (job.end != JobEnd::good) return failed(known, resolution, job, false);
   resolution.outcome = Outcome::uncached;

@@ -17,7 +17,11 @@ struct Known {
 class Miss {
  public:
   Miss(Resolver& resolver, const Request& request, const Observer& observer, identity::Digester& digester)
-      : resolver_(resolver), services_(resolver.services()), request_(request), observer_(observer), digester_(digester) {}
+      : resolver_(resolver),
+        services_(resolver.services()),
+        request_(request),
+        observer_(observer),
+        digester_(digester) {}
 
   // `resolution` has what is known of the target and its timings so far. `stale` names a generation that must not be
   // served although its marker is current (the EP says that it should be compiled again).
@@ -29,8 +33,7 @@ class Miss {
   // nullopt = the source or a library changed meanwhile: try again.
   [[nodiscard]] Result<std::optional<Resolution>> attempt(Known& known, Resolution& resolution,
                                                           const std::string& stale, bool last);
-  [[nodiscard]] Result<std::optional<Resolution>> locked(Known& known, Resolution& resolution,
-                                                         const std::string& stale,
+  [[nodiscard]] Result<std::optional<Resolution>> locked(Known& known, Resolution& resolution, const std::string& stale,
                                                          std::optional<WorkFolder> staged,
                                                          const std::filesystem::path& staged_model);
   [[nodiscard]] Result<std::optional<Resolution>> take_winner(const Known& known, Resolution& resolution,

@@ -22,12 +22,12 @@ struct Request {
   ort::SessionSettings session;
   bool embed = false;
   bool strict_options = false;
-  std::vector<std::string> extra_file_options;          // --ep-option-file KEY
-  std::vector<std::filesystem::path> extra_files;       // --ep-extra-file
-  std::vector<std::string> worker_environment;          // --worker-env NAME
-  bool rebuild = false;       // no look-up, no remembered failure; a failure leaves the old entry
-  bool no_cache = false;      // neither reads nor writes the store
-  bool retry_failed = false;  // compile again in spite of a remembered failure
+  std::vector<std::string> extra_file_options;     // --ep-option-file KEY
+  std::vector<std::filesystem::path> extra_files;  // --ep-extra-file
+  std::vector<std::string> worker_environment;     // --worker-env NAME
+  bool rebuild = false;                            // no look-up, no remembered failure; a failure leaves the old entry
+  bool no_cache = false;                           // neither reads nor writes the store
+  bool retry_failed = false;                       // compile again in spite of a remembered failure
   // The caller keeps the answer alive (a session, --exec): where the store cannot serve, a private compile is worth it.
   bool accept_private = false;
   std::chrono::milliseconds compile_timeout = std::chrono::minutes(30);
@@ -52,16 +52,16 @@ struct Timings {  // milliseconds
 
 struct Resolution {
   Outcome outcome = Outcome::uncached;
-  std::string reason;               // why a miss, uncacheable or failed; empty on a hit
-  std::optional<Error> error;       // of outcome failed, nothing_to_compile and uncached: what a strict caller reports
-  std::string log_tail;             // of a failed compile
-  std::string key;                  // empty when there is none
-  std::string generation;           // likewise
-  std::filesystem::path path;       // of what loads: compiled model, or the source
+  std::string reason;          // why a miss, uncacheable or failed; empty on a hit
+  std::optional<Error> error;  // of outcome failed, nothing_to_compile and uncached: what a strict caller reports
+  std::string log_tail;        // of a failed compile
+  std::string key;             // empty when there is none
+  std::string generation;      // likewise
+  std::filesystem::path path;  // of what loads: compiled model, or the source
   std::vector<store::Artifact> artifacts;
   ort::Target target;
   Timings timings;
-  store::Lease lease;                 // keeps the generation alive
+  store::Lease lease;                   // keeps the generation alive
   std::shared_ptr<void> private_owner;  // deletes a private generation when the last copy goes
   [[nodiscard]] bool compiled_model() const {
     return outcome == Outcome::hit || outcome == Outcome::compiled || outcome == Outcome::precompiled ||
@@ -74,8 +74,8 @@ struct Resolution {
 enum class Stage : std::uint8_t { reading, waiting, waiting_for_slot, compiling, checking, storing };
 struct Progress {
   Stage stage = Stage::reading;
-  std::optional<double> estimate_seconds;     // from an earlier compile of this source
-  std::optional<fs::LockHolder> holder;       // of the lock that is waited for
+  std::optional<double> estimate_seconds;  // from an earlier compile of this source
+  std::optional<fs::LockHolder> holder;    // of the lock that is waited for
 };
 using Observer = std::function<void(const Progress&)>;
 

@@ -47,7 +47,8 @@ ort::TargetRequest target_of_precompiled(const Request& request, const model::Mo
 }
 
 // Marker, lease, artifacts, and then the EP's own word on whether it can still load this.
-Result<LookedUp> look_up(store::Store& store, ort::Catalog& catalog, const ort::Target& target, const std::string& key) {
+Result<LookedUp> look_up(store::Store& store, ort::Catalog& catalog, const ort::Target& target,
+                         const std::string& key) {
   LookedUp result;
   PRECAST_TRY_ASSIGN(auto found, store.look_up(key));
   result.miss_reason = std::move(found.miss_reason);
@@ -79,27 +80,39 @@ Resolution hit_of(Resolution resolution, store::Hit hit) {
 
 void record_use(store::Store& store, const Resolution& resolution, const identity::Identity& identity) {
   store.record({resolution.outcome == Outcome::hit ? "hit" : "miss",
-                util::format_rfc3339(util::Clock::system().now()), resolution.key, resolution.generation,
-                identity.source_sha256, resolution.target.ep.found.name, {}, 0});
+                util::format_rfc3339(util::Clock::system().now()),
+                resolution.key,
+                resolution.generation,
+                identity.source_sha256,
+                resolution.target.ep.found.name,
+                {},
+                0});
 }
 
 }  // namespace
 
 std::string_view to_string(Outcome outcome) {
   switch (outcome) {
-    case Outcome::hit: return "hit";
-    case Outcome::compiled: return "compiled";
-    case Outcome::precompiled: return "precompiled";
-    case Outcome::nothing_to_compile: return "nothing_to_compile";
-    case Outcome::failed: return "failed";
-    case Outcome::uncached: break;
+    case Outcome::hit:
+      return "hit";
+    case Outcome::compiled:
+      return "compiled";
+    case Outcome::precompiled:
+      return "precompiled";
+    case Outcome::nothing_to_compile:
+      return "nothing_to_compile";
+    case Outcome::failed:
+      return "failed";
+    case Outcome::uncached:
+      break;
   }
   return "uncached";
 }
 
 Resolver::Resolver(Services services) : services_(std::move(services)) {}
 
-Result<Resolver::Libraries> Resolver::library_evidence(identity::Digester& digester, const identity::Settings& settings) {
+Result<Resolver::Libraries> Resolver::library_evidence(identity::Digester& digester,
+                                                       const identity::Settings& settings) {
   Libraries libraries;
   PRECAST_TRY_ASSIGN(libraries.files, identity::take_library_evidence(services_.file_system, digester, settings));
   std::string set = settings.target.ep.found.library.native();
@@ -138,16 +151,16 @@ Result<Resolution> Resolver::resolve(const Request& request, const Observer& obs
     return resolution;
   }
   if (!resolution.target.makes_ep_context()) {
-    return answer_with_source(std::move(resolution), Outcome::nothing_to_compile, known.model.model,
-                              {ErrorCode::unsupported,
-                               resolution.target.ep.found.name + " does not make compiled (EPContext) models",
-                               known.model.model, ""});
+    return answer_with_source(
+        std::move(resolution), Outcome::nothing_to_compile, known.model.model,
+        {ErrorCode::unsupported, resolution.target.ep.found.name + " does not make compiled (EPContext) models",
+         known.model.model, ""});
   }
 
   known.settings = make_settings(request, *catalog, resolution.target);
   PRECAST_TRY_ASSIGN(known.libraries, library_evidence(digester, known.settings));
-  PRECAST_TRY_ASSIGN(known.identity, identity::make_identity(fs, digester, known.settings, known.model,
-                                                             known.libraries.files));
+  PRECAST_TRY_ASSIGN(known.identity,
+                     identity::make_identity(fs, digester, known.settings, known.model, known.libraries.files));
   resolution.key = known.identity.key;
   resolution.timings.identity += watch.lap_ms();
   if (known.libraries.replaced) {
@@ -159,8 +172,9 @@ Result<Resolution> Resolver::resolve(const Request& request, const Observer& obs
   if (store == nullptr || !known.identity.uncacheable.empty()) {
     resolution.reason = problem;
     if (request.accept_private) return miss.run_private(known, std::move(resolution));
-    return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model,
-                              {request.no_cache ? ErrorCode::unsupported : ErrorCode::io, problem, known.model.model, ""});
+    return answer_with_source(
+        std::move(resolution), Outcome::uncached, known.model.model,
+        {request.no_cache ? ErrorCode::unsupported : ErrorCode::io, problem, known.model.model, ""});
   }
 
   LookedUp found;

@@ -1,7 +1,7 @@
 // From a model to one that loads: look up, or compile in a worker, check, and put in the store.
 //
-// Never wrong: an answer is a hit only if everything that went into the compile is provably the same and the stored bytes
-// are the ones that were compiled. Never in the way: where the cache cannot work, the source model is the answer
+// Never wrong: an answer is a hit only if everything that went into the compile is provably the same and the stored
+// bytes are the ones that were compiled. Never in the way: where the cache cannot work, the source model is the answer
 // (Outcome::uncached) with its reason. Errors are for bad input, missing EPs and cancellation.
 //
 // Thread-safe: several models may be resolved at once.

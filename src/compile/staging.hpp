@@ -1,5 +1,6 @@
-// A private copy of a source model and its external data, under their logical names: for models that are reached through
-// links (Hugging Face layouts; OpenVINO refuses data outside the model's folder), and for sources that keep changing.
+// A private copy of a source model and its external data, under their logical names: for models that are reached
+// through links (Hugging Face layouts; OpenVINO refuses data outside the model's folder), and for sources that keep
+// changing.
 #pragma once
 
 #include <filesystem>

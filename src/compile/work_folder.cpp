@@ -9,7 +9,8 @@ Result<WorkFolder> WorkFolder::temporary(fs::FileSystem& fs) {
   std::error_code error;
   const std::filesystem::path base = std::filesystem::temp_directory_path(error);
   if (error) {
-    return fail(ErrorCode::io, "there is no temporary folder: " + error.message(), {}, "set TMPDIR to an existing folder");
+    return fail(ErrorCode::io, "there is no temporary folder: " + error.message(), {},
+                "set TMPDIR to an existing folder");
   }
   WorkFolder folder(fs, base / ("precast-" + util::new_uuid()));
   PRECAST_TRY(fs.make_directory(folder.folder_, 0700));
@@ -28,8 +29,14 @@ WorkFolder::WorkFolder(WorkFolder&& other) noexcept
   other.folder_.clear();
 }
 
-std::filesystem::path WorkFolder::output_folder() const { return work_ ? work_->output_folder() : folder_ / "out"; }
-std::filesystem::path WorkFolder::source_folder() const { return work_ ? work_->source_folder() : folder_ / "source"; }
-std::filesystem::path WorkFolder::work_folder() const { return work_ ? work_->work_folder() : folder_ / "work"; }
+std::filesystem::path WorkFolder::output_folder() const {
+  return work_ ? work_->output_folder() : folder_ / "out";
+}
+std::filesystem::path WorkFolder::source_folder() const {
+  return work_ ? work_->source_folder() : folder_ / "source";
+}
+std::filesystem::path WorkFolder::work_folder() const {
+  return work_ ? work_->work_folder() : folder_ / "work";
+}
 
 }  // namespace precast::compile

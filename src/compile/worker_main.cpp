@@ -1,15 +1,16 @@
 #include "compile/worker_main.hpp"
 
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <unistd.h>
 
 #include "compile/mapped_libraries.hpp"
 #include "compile/worker_protocol.hpp"
@@ -102,13 +103,16 @@ Result<ort::Target> bind(ort::Catalog& catalog, const WorkerRequest& request) {
 
 Result<void> serve(const WorkerRequest& request) {
   util::Stopwatch watch;
-  PRECAST_TRY_ASSIGN(auto runtime, ort::Runtime::load({.library = request.ort_library, .executable_directory = {}, .assume_cpu_vendor = {}}));
+  PRECAST_TRY_ASSIGN(
+      auto runtime,
+      ort::Runtime::load({.library = request.ort_library, .executable_directory = {}, .assume_cpu_vendor = {}}));
   // ORT's and the EP's own words belong into compile.log.
   (void)runtime->add_log_sink([](const ort::LogLine& line) {
     const std::string text = line.category + " " + line.location + ": " + line.message + "\n";
     std::fputs(text.c_str(), stderr);
   });
-  ort::Catalog catalog(runtime, {{request.ep_name, request.ep_source, request.ep_library, ort::find_ep(request.ep_name)}});
+  ort::Catalog catalog(runtime,
+                       {{request.ep_name, request.ep_source, request.ep_library, ort::find_ep(request.ep_name)}});
   PRECAST_TRY_ASSIGN(const auto target, bind(catalog, request));
   WorkerEvent ready;
   ready.kind = WorkerEventKind::ready;
@@ -129,8 +133,8 @@ Result<void> serve(const WorkerRequest& request) {
   // The source is out of reach here: the result stands alone in its folder, and nothing may be compiled.
   ort::SessionSettings open_settings = settings;
   open_settings.optimization_level.reset();
-  PRECAST_TRY_ASSIGN(auto opened, ort::open_session(catalog, target, open_settings,
-                                                    {.model = request.output, .compiled = true}));
+  PRECAST_TRY_ASSIGN(auto opened,
+                     ort::open_session(catalog, target, open_settings, {.model = request.output, .compiled = true}));
   report_time(WorkerEventKind::checked, watch.lap_ms());
   WorkerEvent done;
   done.kind = WorkerEventKind::done;

@@ -1,14 +1,15 @@
 #include "compile/worker_process.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+
+#include <sys/socket.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include "process/supervisor.hpp"
 #include "util/text.hpp"
@@ -24,7 +25,7 @@ using std::chrono::milliseconds;
 constexpr std::uint64_t kLogLimit = 16U << 20U;
 constexpr std::size_t kTailBytes = 4096;
 constexpr milliseconds kTick{250};
-constexpr milliseconds kEndGrace{2000};      // for the supervisor to end its descendants
+constexpr milliseconds kEndGrace{6000};        // for the supervisor to end its descendants (it takes at most 5 s)
 constexpr milliseconds kAfterCompile{60'000};  // and twice the compile: for the reload check
 
 class Descriptor {
@@ -56,7 +57,9 @@ Error system_error(const char* doing) {
   return {ErrorCode::io, std::string("cannot ") + doing + " for precast-worker: " + std::strerror(errno), {}, {}};
 }
 
-void make_non_blocking(int descriptor) { ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK); }
+void make_non_blocking(int descriptor) {
+  ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+}
 
 // One run of one worker. The members live as long as the child.
 class Run {
@@ -78,7 +81,8 @@ class Run {
   Result<process::Child> start() {
     // A socket pair instead of a pipe: sending to a worker that died must not raise SIGPIPE in a host program.
     int pair[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return std::unexpected(system_error("make a socket"));
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+      return std::unexpected(system_error("make a socket"));
     lifeline_ = Descriptor(pair[0]);
     const Descriptor theirs(pair[1]);
     PRECAST_TRY_ASSIGN(const auto result_pipe, process::make_pipe());
@@ -214,11 +218,16 @@ class Run {
 
   std::optional<WorkerEvent>& slot(WorkerEventKind kind) {
     switch (kind) {
-      case WorkerEventKind::ready: return outcome_.ready;
-      case WorkerEventKind::compiled: return outcome_.compiled;
-      case WorkerEventKind::checked: return outcome_.checked;
-      case WorkerEventKind::done: return outcome_.done;
-      case WorkerEventKind::failed: break;
+      case WorkerEventKind::ready:
+        return outcome_.ready;
+      case WorkerEventKind::compiled:
+        return outcome_.compiled;
+      case WorkerEventKind::checked:
+        return outcome_.checked;
+      case WorkerEventKind::done:
+        return outcome_.done;
+      case WorkerEventKind::failed:
+        break;
     }
     return outcome_.failed;
   }
@@ -240,7 +249,9 @@ class Run {
 
 }  // namespace
 
-Result<WorkerOutcome> run_worker(fs::FileSystem& fs, const WorkerRun& run) { return Run(fs, run)(); }
+Result<WorkerOutcome> run_worker(fs::FileSystem& fs, const WorkerRun& run) {
+  return Run(fs, run)();
+}
 
 Result<std::filesystem::path> find_worker(fs::FileSystem& fs, const std::filesystem::path& option) {
   std::vector<std::filesystem::path> candidates;

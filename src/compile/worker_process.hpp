@@ -21,9 +21,9 @@ struct WorkerRun {
   std::filesystem::path worker;  // the program
   std::vector<std::pair<std::string, std::string>> environment;
   std::filesystem::path working_directory;
-  std::filesystem::path log;                  // made new; capped at 16 MiB
-  std::chrono::milliseconds deadline{};       // from the start of the worker
-  const util::CancelToken* cancel = nullptr;  // or null
+  std::filesystem::path log;                                       // made new; capped at 16 MiB
+  std::chrono::milliseconds deadline{};                            // from the start of the worker
+  const util::CancelToken* cancel = nullptr;                       // or null
   std::function<void(std::chrono::milliseconds elapsed)> on_tick;  // about four times a second, or empty
 };
 

@@ -34,7 +34,9 @@ std::filesystem::path json_path(const Json& json) {
   return bytes;
 }
 
-std::string text_of(const std::string& bytes) { return util::escape_invalid_utf8(bytes); }
+std::string text_of(const std::string& bytes) {
+  return util::escape_invalid_utf8(bytes);
+}
 
 Json device_json(const ort::DeviceInfo& device) {
   return {{"ep_name", text_of(device.ep_name)},
@@ -52,8 +54,7 @@ ort::DeviceInfo json_device(const Json& json) {
   ort::DeviceInfo device;
   device.ep_name = json.at("ep_name").get<std::string>();
   device.ep_vendor = json.at("ep_vendor").get<std::string>();
-  device.device_class =
-      ort::parse_device_class(json.at("class").get<std::string>()).value_or(ort::DeviceClass::cpu);
+  device.device_class = ort::parse_device_class(json.at("class").get<std::string>()).value_or(ort::DeviceClass::cpu);
   device.vendor_id = json.at("vendor_id").get<std::uint32_t>();
   device.device_id = json.at("device_id").get<std::uint32_t>();
   device.vendor = json.at("vendor").get<std::string>();
@@ -74,7 +75,9 @@ ErrorCode code_of(std::string_view name) {
 }
 
 // Metadata of a device may hold any bytes; JSON that is not valid UTF-8 must not throw.
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace
 

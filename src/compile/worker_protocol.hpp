@@ -56,16 +56,16 @@ enum class WorkerEventKind : std::uint8_t { ready, compiled, checked, done, fail
 // One line of the report. Which fields mean something depends on the kind.
 struct WorkerEvent {
   WorkerEventKind kind = WorkerEventKind::failed;
-  double ms = 0;               // ready: start-up; compiled: the compile call; checked: opening the result
-  std::string ort_version;     // ready
-  std::string ort_build;       // ready
-  std::string ep_version;      // ready
-  std::string ep_vendor;       // ready
-  ort::DeviceInfo device;      // ready: as the worker sees it
+  double ms = 0;                         // ready: start-up; compiled: the compile call; checked: opening the result
+  std::string ort_version;               // ready
+  std::string ort_build;                 // ready
+  std::string ep_version;                // ready
+  std::string ep_vendor;                 // ready
+  ort::DeviceInfo device;                // ready: as the worker sees it
   std::vector<MappedLibrary> libraries;  // done
-  ErrorCode code = ErrorCode::internal;   // failed
-  std::string message;                    // failed
-  std::string hint;                       // failed
+  ErrorCode code = ErrorCode::internal;  // failed
+  std::string message;                   // failed
+  std::string hint;                      // failed
 };
 
 [[nodiscard]] std::string serialize(const WorkerRequest& request);

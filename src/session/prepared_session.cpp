@@ -15,12 +15,11 @@ Result<PreparedSession> PreparedSession::open(ort::Catalog& catalog, compile::Re
   ort::SessionSettings opening = settings;
   opening.optimization_level.reset();  // it was the compile's; a session uses ORT's default
   util::Stopwatch watch;
-  PRECAST_TRY_ASSIGN(session.opened_,
-                     ort::open_session(catalog, target, opening,
-                                       {.model = session.resolution_.path,
-                                        .compiled = session.resolution_.compiled_model(),
-                                        .want_node_counts = false,
-                                        .forbid_cpu_fallback = false}));
+  PRECAST_TRY_ASSIGN(session.opened_, ort::open_session(catalog, target, opening,
+                                                        {.model = session.resolution_.path,
+                                                         .compiled = session.resolution_.compiled_model(),
+                                                         .want_node_counts = false,
+                                                         .forbid_cpu_fallback = false}));
   session.open_ms_ = watch.elapsed_ms();
   return session;
 }

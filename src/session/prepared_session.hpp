@@ -1,5 +1,5 @@
-// An ORT session on what the compile cache answered. It holds the lease, so the generation lives as long as the session.
-// One thread at a time, as Ort::Session's creation; Run may be called from several threads as ORT allows.
+// An ORT session on what the compile cache answered. It holds the lease, so the generation lives as long as the
+// session. One thread at a time, as Ort::Session's creation; Run may be called from several threads as ORT allows.
 #pragma once
 
 #include <cstdint>

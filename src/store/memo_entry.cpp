@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "store/json_fields.hpp"
 #include "util/sha256.hpp"

@@ -45,8 +45,12 @@ class Cli : public ::testing::Test {
 
 TEST_F(Cli, HelpHasExamplesAndLoadsNoRuntime) {
   precast_.env["LD_DEBUG"] = "files";
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"--help"}, {"compile", "--help"}, {"resolve", "--help"}, {"cache", "--help"}, {"eps", "--help"}, {"doctor", "--help"}}) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
+                                                    {"compile", "--help"},
+                                                    {"resolve", "--help"},
+                                                    {"cache", "--help"},
+                                                    {"eps", "--help"},
+                                                    {"doctor", "--help"}}) {
     const Ran ran = precast_.run(arguments);
     EXPECT_EQ(ran.code, 0);
     EXPECT_THAT(ran.out, HasSubstr("Examples:\n  "));
@@ -106,20 +110,22 @@ TEST_F(Cli, MissingAndShortExternalDataNameTheFile) {
 TEST_F(Cli, AnEpThatIsNotThereIsExitThree) {
   expect_error({"compile", tiny().native(), "--ep", "vitisai"}, 3, "VitisAIExecutionProvider");
   expect_error({"compile", tiny().native(), "--ep", "nonsense"}, 2, "nonsense");
-  expect_error({"compile", tiny().native(), "--ep", "fake_ep", "--ep-library", "fake_ep=/nowhere/lib.so"}, 2, "/nowhere/lib.so");
+  expect_error({"compile", tiny().native(), "--ep", "fake_ep", "--ep-library", "fake_ep=/nowhere/lib.so"}, 2,
+               "/nowhere/lib.so");
   expect_error({"compile", tiny().native(), "--ort-library", "/nowhere/ort.so"}, 2, "/nowhere/ort.so");
 }
 
 TEST_F(Cli, ARepeatableOptionTakesOneValueAndLeavesTheModelsAlone) {
-  const auto json = precast_.json(precast_.fake({"compile", "--ep-options", "a=1", "--ep-options", "b=2", tiny("a.onnx", 1).native(),
-                                                 tiny("b.onnx", 2).native()}));
+  const auto json = precast_.json(precast_.fake({"compile", "--ep-options", "a=1", "--ep-options", "b=2",
+                                                 tiny("a.onnx", 1).native(), tiny("b.onnx", 2).native()}));
   EXPECT_EQ(json["results"].size(), 2U) << json.dump(2);
 }
 
 TEST_F(Cli, CompileJsonHasEveryField) {
   const auto json = precast_.json(precast_.fake({"compile", tiny().native()}));
-  for (const char* field : {"schema_version", "precast_version", "command", "outcome", "reason", "key", "generation", "path",
-                            "published", "ep", "ep_version", "ep_source", "device", "target", "artifacts", "timings_ms"}) {
+  for (const char* field :
+       {"schema_version", "precast_version", "command", "outcome", "reason", "key", "generation", "path", "published",
+        "ep", "ep_version", "ep_source", "device", "target", "artifacts", "timings_ms"}) {
     EXPECT_TRUE(json.contains(field)) << field;
   }
   EXPECT_EQ(json["outcome"], "compiled");
@@ -129,8 +135,8 @@ TEST_F(Cli, CompileJsonHasEveryField) {
   EXPECT_EQ(json["ep_version"], "1.0.0");
   EXPECT_EQ(json["device"], "cpu");
   EXPECT_EQ(json["key"].get<std::string>().size(), 64U);
-  for (const char* field : {"startup", "ep_registration", "identity", "lookup", "lock_wait", "compile", "check", "store",
-                            "publish", "session_open", "total"}) {
+  for (const char* field : {"startup", "ep_registration", "identity", "lookup", "lock_wait", "compile", "check",
+                            "store", "publish", "session_open", "total"}) {
     EXPECT_TRUE(json["timings_ms"].contains(field)) << field;
   }
   for (const auto& artifact : json["artifacts"]) EXPECT_EQ(artifact["sha256"].get<std::string>().size(), 64U);
@@ -257,7 +263,8 @@ TEST_F(Cli, NoColoursWhereNoTerminalIs) {
 }
 
 TEST_F(Cli, OddNamesWork) {
-  for (const char* name : {"with blank.onnx", "-dash.onnx", "naïve 模型.onnx", "quote'\".onnx", "new\nline.onnx", "bad\xff.onnx"}) {
+  for (const char* name :
+       {"with blank.onnx", "-dash.onnx", "naïve 模型.onnx", "quote'\".onnx", "new\nline.onnx", "bad\xff.onnx"}) {
     const auto model = tiny(name);
     precast_.working_directory = folder_.path();
     const auto json = precast_.json(precast_.fake({"compile", "./" + std::string(name)}));

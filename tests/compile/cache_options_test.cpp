@@ -7,12 +7,16 @@
 namespace precast::compile {
 namespace {
 
-const ort::EpSpec* openvino() { return ort::find_ep("openvino"); }
+const ort::EpSpec* openvino() {
+  return ort::find_ep("openvino");
+}
 
 TEST(CacheOptions, AnInlineCacheFolderIsRedirectedAndDropped) {
-  const Options options{{"load_config", R"({"CPU":{"CACHE_DIR":"/tmp/x","INFERENCE_PRECISION_HINT":"f32"}})"}, {"other", "1"}};
+  const Options options{{"load_config", R"({"CPU":{"CACHE_DIR":"/tmp/x","INFERENCE_PRECISION_HINT":"f32"}})"},
+                        {"other", "1"}};
   EXPECT_EQ(redirect_cache_options(openvino(), options, "/private"),
-            (Options{{"load_config", R"({"CPU":{"CACHE_DIR":"/private","INFERENCE_PRECISION_HINT":"f32"}})"}, {"other", "1"}}));
+            (Options{{"load_config", R"({"CPU":{"CACHE_DIR":"/private","INFERENCE_PRECISION_HINT":"f32"}})"},
+                     {"other", "1"}}));
   EXPECT_EQ(drop_cache_options(openvino(), options),
             (Options{{"load_config", R"({"CPU":{"INFERENCE_PRECISION_HINT":"f32"}})"}, {"other", "1"}}));
 }

@@ -1,8 +1,8 @@
 #include "compile/checks.hpp"
 
-#include <gmock/gmock.h>
-
 #include <fstream>
+
+#include <gmock/gmock.h>
 
 #include "onnx/onnx.pb.h"
 #include "support/program.hpp"
@@ -10,9 +10,9 @@
 namespace precast::compile {
 namespace {
 
-using ::testing::HasSubstr;
 using precast::testing::Folder;
 using precast::testing::write_file;
+using ::testing::HasSubstr;
 
 constexpr const char* kEp = "TestExecutionProvider";
 
@@ -73,7 +73,9 @@ class Checks : public ::testing::Test {
   }
 };
 
-TEST_F(Checks, AGoodModelPasses) { EXPECT_TRUE(check(model_with({{}}))); }
+TEST_F(Checks, AGoodModelPasses) {
+  EXPECT_TRUE(check(model_with({{}})));
+}
 
 TEST_F(Checks, AnEmbeddedContextPasses) {
   EXPECT_TRUE(check(model_with({{.embedded = true, .context = "bytes"}})));
@@ -81,12 +83,17 @@ TEST_F(Checks, AnEmbeddedContextPasses) {
 
 TEST_F(Checks, ASecondaryNodeNeedsNoContextOfItsOwn) {
   EXPECT_TRUE(check(model_with({{}, {.context = "", .main = false}})));
-  EXPECT_TRUE(check(model_with({{.embedded = true, .context = "x"}, {.embedded = true, .context = "", .main = false}})));
+  EXPECT_TRUE(
+      check(model_with({{.embedded = true, .context = "x"}, {.embedded = true, .context = "", .main = false}})));
 }
 
-TEST_F(Checks, AModelWithoutContextNodesIsRefused) { expect_refused(model_with({}), "no EPContext node"); }
+TEST_F(Checks, AModelWithoutContextNodesIsRefused) {
+  expect_refused(model_with({}), "no EPContext node");
+}
 
-TEST_F(Checks, AnotherEpsNodeIsRefused) { expect_refused(model_with({{}, {.source = "Other"}}), "source 'Other'"); }
+TEST_F(Checks, AnotherEpsNodeIsRefused) {
+  expect_refused(model_with({{}, {.source = "Other"}}), "source 'Other'");
+}
 
 TEST_F(Checks, AnEmptyEmbeddedContextIsRefused) {
   expect_refused(model_with({{.embedded = true, .context = ""}}), "embedded context is empty");

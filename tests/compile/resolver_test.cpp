@@ -14,10 +14,10 @@
 namespace precast::compile {
 namespace {
 
-using ::testing::HasSubstr;
 using precast::testing::count_events;
 using precast::testing::fake_ep_library;
 using precast::testing::Folder;
+using ::testing::HasSubstr;
 namespace stdfs = std::filesystem;
 
 ort::Catalog& catalog() {
@@ -121,7 +121,8 @@ TEST_F(ResolverTest, AWarmHitReadsNoByteOfSourceLibrariesOrArtifacts) {
   const fs::CallCounts counts = files_.counts();
   for (const auto& [file, bytes] : counts.bytes_read) {
     // Its own small records; the manifest among them shows that the generation is the marker's.
-    const bool record = file.extension() == ".json" || file.native().starts_with((folder_ / "store" / "facts").native());
+    const bool record =
+        file.extension() == ".json" || file.native().starts_with((folder_ / "store" / "facts").native());
     const bool own = file.native().starts_with((folder_ / "store").native()) && record;
     EXPECT_TRUE(own || file.native().starts_with("/proc/") || bytes == 0) << file << ": " << bytes << " bytes";
   }

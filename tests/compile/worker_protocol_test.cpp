@@ -72,7 +72,8 @@ TEST(WorkerProtocol, EveryEventComesBackAsItWas) {
 }
 
 TEST(WorkerProtocol, AnythingElseIsAnErrorAndNoException) {
-  for (const char* text : {"", "[]", "1", "{}", "{\"event\":\"other\",\"ms\":1}", "{\"event\":7}", "{\"event\":\"ready\"", "null"}) {
+  for (const char* text :
+       {"", "[]", "1", "{}", "{\"event\":\"other\",\"ms\":1}", "{\"event\":7}", "{\"event\":\"ready\"", "null"}) {
     EXPECT_FALSE(parse_event_line(text)) << text;
     EXPECT_FALSE(parse_request(text)) << text;
   }
@@ -90,7 +91,8 @@ TEST(MappedLibraries, OnlyCodeOutsideTheSystemsFoldersCounts) {
       "7600-7700 rwxp 00000000 00:00 0 \n"
       "rubbish\n",
       "/opt/precast/bin/precast-worker");
-  const std::vector<MappedLibrary> expected{{"/opt/ort/libonnxruntime.so.1.32.0", 11}, {"/opt/with blank/lib ep.so", 12}};
+  const std::vector<MappedLibrary> expected{{"/opt/ort/libonnxruntime.so.1.32.0", 11},
+                                            {"/opt/with blank/lib ep.so", 12}};
   EXPECT_EQ(libraries, expected);
 }
 

@@ -98,12 +98,21 @@ void slow(const Fault& fault) {
   sleep_for({.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1'000'000L});
 }
 
+// The trace names the grandchild only once it is where it is meant to be.
 void fork_and_hang(bool own_session) {
+  int ready[2] = {-1, -1};
+  if (::pipe2(ready, O_CLOEXEC) != 0) return;
   const pid_t child = ::fork();
   if (child == 0) {
     if (own_session) ::setsid();
+    ::close(ready[0]);
+    ::close(ready[1]);
     sleep_to_the_limit();
   }
+  ::close(ready[1]);
+  char nothing = 0;
+  (void)!::read(ready[0], &nothing, 1);  // until the child has closed its end
+  ::close(ready[0]);
   trace("grandchild", child);
   hang_now();
 }

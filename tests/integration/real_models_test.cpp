@@ -62,7 +62,9 @@ class RealModels : public ::testing::Test {
   nlohmann::json last_;
 };
 
-TEST_F(RealModels, MiniLmOnOpenVino) { miss_then_hit(openvino(), minilm()); }
+TEST_F(RealModels, MiniLmOnOpenVino) {
+  miss_then_hit(openvino(), minilm());
+}
 
 TEST_F(RealModels, ResNet50ShapeOnOpenVino) {
   miss_then_hit(openvino(), generate(folder_, {.kind = Kind::resnet50, .output = {}}, "resnet50.onnx"));
@@ -82,7 +84,8 @@ TEST_F(RealModels, TransformerWithExternalDataOnQnn) {
 
 TEST_F(RealModels, TwoPartitionsOnOpenVinoExternalAndEmbedded) {
   const auto model =
-      generate(folder_, {.kind = Kind::two_partition, .output = {}, .separator = model_generator::Separator::fastgelu}, "two.onnx");
+      generate(folder_, {.kind = Kind::two_partition, .output = {}, .separator = model_generator::Separator::fastgelu},
+               "two.onnx");
   miss_then_hit(openvino(), model);
   EXPECT_GE(binaries(), 1U);
   const auto external_key = last_["key"];
@@ -93,7 +96,8 @@ TEST_F(RealModels, TwoPartitionsOnOpenVinoExternalAndEmbedded) {
 
 TEST_F(RealModels, TwoPartitionsOnQnnExternalAndEmbedded) {
   const auto model =
-      generate(folder_, {.kind = Kind::two_partition, .output = {}, .separator = model_generator::Separator::shrink}, "two.onnx");
+      generate(folder_, {.kind = Kind::two_partition, .output = {}, .separator = model_generator::Separator::shrink},
+               "two.onnx");
   miss_then_hit(qnn(), model);
   EXPECT_GE(binaries(), 1U);
   miss_then_hit(qnn(), model, {"--embed"});
@@ -132,7 +136,9 @@ TEST_F(RealModels, SeveralModelsInParallel) {
   std::vector<std::string> arguments{"compile", "--jobs", "2"};
   for (const auto& argument : arguments_for(openvino())) arguments.push_back(argument);
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
-    arguments.push_back(generate(folder_, {.kind = Kind::tiny, .output = {}, .seed = seed}, "tiny" + std::to_string(seed) + ".onnx").native());
+    arguments.push_back(
+        generate(folder_, {.kind = Kind::tiny, .output = {}, .seed = seed}, "tiny" + std::to_string(seed) + ".onnx")
+            .native());
   }
   int code = -1;
   const auto json = precast_.json(std::move(arguments), &code);

@@ -1,9 +1,9 @@
 // What a hit depends on, shown on the real OpenVINO EP: bytes, not names, places or times.
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <csignal>
 
+#include <sys/stat.h>
+
+#include <fcntl.h>
 #include <gmock/gmock.h>
 
 #include "integration/real_eps.hpp"
@@ -118,7 +118,8 @@ TEST_F(Sources, NothingIsWrittenIntoTheWorkingDirectoryOrBesideTheModel) {
   precast_.working_directory = here.path();
   std::vector<std::string> cache{"--ep-options", R"(load_config={"CPU":{"CACHE_DIR":"here"}})"};
   int code = -1;
-  const auto json = precast_.json({"resolve", model.native(), "--open", "--require-compiled", "--ep", "openvino", cache[0], cache[1]}, &code);
+  const auto json = precast_.json(
+      {"resolve", model.native(), "--open", "--require-compiled", "--ep", "openvino", cache[0], cache[1]}, &code);
   EXPECT_EQ(code, 0) << json.dump(2);
   EXPECT_TRUE(stdfs::is_empty(here.path()));
   std::size_t files = 0;
@@ -158,7 +159,8 @@ TEST_F(Sources, ExecBecomesTheCommandWithThePathAndTheVariable) {
   const auto model = external_model();
   std::vector<std::string> arguments{"resolve", model.native()};
   for (const std::string& argument : arguments_for(openvino())) arguments.push_back(argument);
-  arguments.insert(arguments.end(), {"--exec", "--", "/bin/sh", "-c", "test \"$0\" = \"$PRECAST_MODEL\" && echo \"$0\" && exit 42", "{}"});
+  arguments.insert(arguments.end(), {"--exec", "--", "/bin/sh", "-c",
+                                     "test \"$0\" = \"$PRECAST_MODEL\" && echo \"$0\" && exit 42", "{}"});
   const Ran ran = precast_.run(arguments);
   EXPECT_EQ(ran.code, 42) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("/generations/"));

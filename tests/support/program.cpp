@@ -1,16 +1,16 @@
 #include "support/program.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <thread>
 
+#include <sys/stat.h>
+
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "util/text.hpp"
 
@@ -20,7 +20,9 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-int open_new(const stdfs::path& path) { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600); }
+int open_new(const stdfs::path& path) {
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+}
 
 }  // namespace
 
@@ -54,12 +56,13 @@ Running::Running(const stdfs::path& scratch, const std::string& program, std::ve
   for (const auto& [name, value] : env) all[name] = value;
   const int out = open_new(out_);
   const int err = open_new(err_);
-  auto child = process::Child::spawn(
-      {.program = program.find('/') == std::string::npos ? stdfs::path(PRECAST_BINARY_DIR) / "bin" / program : stdfs::path(program),
-       .arguments = std::move(arguments),
-       .environment = {all.begin(), all.end()},
-       .working_directory = working_directory,
-       .descriptors = {{out, 1}, {err, 2}}});
+  auto child = process::Child::spawn({.program = program.find('/') == std::string::npos
+                                                     ? stdfs::path(PRECAST_BINARY_DIR) / "bin" / program
+                                                     : stdfs::path(program),
+                                      .arguments = std::move(arguments),
+                                      .environment = {all.begin(), all.end()},
+                                      .working_directory = working_directory,
+                                      .descriptors = {{out, 1}, {err, 2}}});
   ::close(out);
   ::close(err);
   if (!child) {
@@ -89,7 +92,9 @@ Precast::Precast() : scratch_(std::make_shared<Folder>()) {
   env["FAKE_EP_TRACE"] = trace().native();
 }
 
-Ran Precast::run(std::vector<std::string> arguments) const { return start(std::move(arguments))->wait(); }
+Ran Precast::run(std::vector<std::string> arguments) const {
+  return start(std::move(arguments))->wait();
+}
 
 nlohmann::json Precast::json(std::vector<std::string> arguments, int* code) const {
   // Behind "--" it would belong to somebody else.
@@ -134,14 +139,18 @@ bool wait_for_event(const stdfs::path& file, std::string_view event, std::size_t
   return false;
 }
 
-stdfs::path fake_ep_library() { return stdfs::path(PRECAST_BINARY_DIR) / "fake_ep" / "libprecast_fake_ep.so"; }
+stdfs::path fake_ep_library() {
+  return stdfs::path(PRECAST_BINARY_DIR) / "fake_ep" / "libprecast_fake_ep.so";
+}
 
 std::string read_file(const stdfs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-void write_file(const stdfs::path& file, std::string_view text) { std::ofstream(file, std::ios::binary) << text; }
+void write_file(const stdfs::path& file, std::string_view text) {
+  std::ofstream(file, std::ios::binary) << text;
+}
 
 void flip_byte_keeping_times(const stdfs::path& file) {
   struct stat before{};

@@ -1,7 +1,6 @@
 // Processes that meet at one store: one compile per identity, none waits for another's.
-#include <csignal>
-
 #include <algorithm>
+#include <csignal>
 #include <random>
 #include <set>
 #include <thread>
