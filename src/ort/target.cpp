@@ -87,8 +87,9 @@ std::string Target::alias() const {
 std::vector<std::string> environment_passed_globs(const Target& target) {
   if (target.ep.found.spec != nullptr) return environment_identity_globs(target);
   std::string glob;
-  for (const unsigned char c : target.ep.found.name) {
-    glob += std::isalnum(c) != 0 ? static_cast<char>(std::toupper(c)) : '_';
+  for (const char c : target.ep.found.name) {
+    const auto byte = static_cast<unsigned char>(c);
+    glob += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
   }
   return {glob + "_*"};
 }

@@ -57,7 +57,7 @@ Result<std::vector<Entry>> Store::list() {
   for (Marker& marker : markers) {
     if (auto entry = entry_of(*state_, std::move(marker), uses)) entries.push_back(*std::move(entry));
   }
-  std::ranges::stable_sort(entries, std::greater{}, &Entry::last_used);
+  std::ranges::sort(entries, std::greater{}, &Entry::last_used);
   return entries;
 }
 

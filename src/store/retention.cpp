@@ -43,7 +43,7 @@ void prune_family(Store::State& state, const Marker& newest) {
   const std::string family = family_of(newest);
   std::erase_if(*markers, [&](const Marker& one) { return one.key == newest.key || family_of(one) != family; });
   const auto uses = last_uses(state.fs, state.layout);
-  std::ranges::stable_sort(*markers, std::greater{}, [&](const Marker& one) { return last_used(one, uses); });
+  std::ranges::sort(*markers, std::greater{}, [&](const Marker& one) { return last_used(one, uses); });
   const std::size_t others = std::max(state.options.keep, 1U) - 1;
   const util::WallTime now = state.clock().now();
   for (std::size_t i = others; i < markers->size(); ++i) {

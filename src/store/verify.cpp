@@ -33,7 +33,7 @@ class Verification {
  public:
   using Progress = std::function<void(std::uint64_t, std::uint64_t)>;
   Verification(Store::State& state, const Progress& progress)
-      : state_(state), fs_(state.fs), layout_(state.layout), progress_(progress) {}
+      : fs_(state.fs), layout_(state.layout), progress_(progress) {}
 
   Result<std::vector<Finding>> run() {
     PRECAST_TRY_ASSIGN(const auto keys, list_keys(fs_, layout_));
@@ -185,7 +185,6 @@ class Verification {
     }
   }
 
-  Store::State& state_;
   fs::FileSystem& fs_;
   const Layout& layout_;
   const Progress& progress_;
