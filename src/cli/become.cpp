@@ -30,6 +30,7 @@ std::vector<std::string> with_path(std::vector<std::string> command, const std::
 // Only on failure does it return.
 void execute(Context& context, std::vector<std::string>& command) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   context.output.give_stdout_back();

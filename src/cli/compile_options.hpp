@@ -7,7 +7,7 @@
 #include "cli/context.hpp"
 #include "compile/resolution.hpp"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's own name
 class App;
 }
 

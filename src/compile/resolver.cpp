@@ -151,10 +151,9 @@ Result<Resolution> Resolver::resolve(const Request& request, const Observer& obs
     return resolution;
   }
   if (!resolution.target.makes_ep_context()) {
-    return answer_with_source(
-        std::move(resolution), Outcome::nothing_to_compile, known.model.model,
-        {ErrorCode::unsupported, resolution.target.ep.found.name + " does not make compiled (EPContext) models",
-         known.model.model, ""});
+    Error error{ErrorCode::unsupported, resolution.target.ep.found.name + " does not make compiled (EPContext) models",
+                known.model.model, ""};
+    return answer_with_source(std::move(resolution), Outcome::nothing_to_compile, known.model.model, std::move(error));
   }
 
   known.settings = make_settings(request, *catalog, resolution.target);

@@ -269,7 +269,7 @@ Result<std::filesystem::path> find_worker(fs::FileSystem& fs, const std::filesys
     candidates.push_back(folder.parent_path() / "libexec" / "precast" / "precast-worker");
   }
   for (const std::filesystem::path& candidate : candidates) {
-    const auto absolute = std::filesystem::absolute(candidate);
+    auto absolute = std::filesystem::absolute(candidate);
     const auto stat = fs.stat(absolute);
     if (stat && stat->kind == fs::FileKind::regular) return absolute;
   }

@@ -172,7 +172,7 @@ CpuFeatures read_cpu_features(const CpuidSource& source) {
 }
 
 const CpuFeatures& cpu_features() {
-  static const CpuFeatures kFeaturesHere =
+  static const CpuFeatures features_here =
       read_cpu_features(CpuidSource{[](std::uint32_t leaf, std::uint32_t subleaf) {
                                       CpuidRegisters r;
                                       __cpuid_count(leaf, subleaf, r.eax, r.ebx, r.ecx, r.edx);
@@ -184,7 +184,7 @@ const CpuFeatures& cpu_features() {
                                       __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
                                       return (std::uint64_t{high} << 32U) | low;
                                     }});
-  return kFeaturesHere;
+  return features_here;
 }
 
 }  // namespace precast::identity

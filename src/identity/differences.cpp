@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include <nlohmann/json.hpp>
@@ -28,11 +29,17 @@ bool is_pair(const json& value) {
   return value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_string();
 }
 
+std::string joined(const std::string& path, std::string_view key) {
+  std::string result = path;
+  if (!result.empty()) result += '.';
+  return result.append(key);
+}
+
 // A list says little by position: its elements are named by what they are ("ep_libraries.libQnnHtp.so",
 // "host.cpu.features.avx2").
 void flatten(const json& value, const std::string& path, Fields& fields) {
   if (value.is_object()) {
-    for (const auto& [key, inner] : value.items()) flatten(inner, path.empty() ? key : path + "." + key, fields);
+    for (const auto& [key, inner] : value.items()) flatten(inner, joined(path, key), fields);
     return;
   }
   if (!value.is_array()) {
@@ -41,20 +48,21 @@ void flatten(const json& value, const std::string& path, Fields& fields) {
   }
   for (const json& inner : value) {
     if (is_pair(inner)) {
-      std::string& field = fields[path + "." + inner[0].get<std::string>()];
+      std::string& field = fields[joined(path, inner[0].get_ref<const std::string&>())];
       if (!field.empty()) field += ", ";
       field += shown(inner[1]);
     } else {
-      fields[path + "." + shown(inner)] = "yes";
+      fields[joined(path, shown(inner))] = "yes";
     }
   }
 }
 
 // The order in which a person wants to know.
+constexpr std::array<std::string_view, 12> kOrder = {
+    "schema", "source",           "ep.",          "compiler",        "device",      "host", "environment",
+    "embed",  "provider_options", "option_files", "session_options", "ep_libraries"};
+
 std::size_t rank(const std::string& field) {
-  static const std::vector<std::string> kOrder = {
-      "schema", "source",           "ep.",          "compiler",        "device",      "host", "environment",
-      "embed",  "provider_options", "option_files", "session_options", "ep_libraries"};
   for (std::size_t i = 0; i < kOrder.size(); ++i) {
     if (field.starts_with(kOrder[i])) return i;
   }
@@ -94,7 +102,8 @@ std::vector<std::string> differences(const std::string& canonical_a, const std::
     const std::string new_value = value_of(fields_b, name);
     if (old_value == new_value) continue;
     if (lines.size() < kMaxLines) {
-      lines.push_back(name + ": " + old_value + " -> " + new_value);
+      std::string line = name;
+      lines.push_back(line.append(": ").append(old_value).append(" -> ").append(new_value));
     } else {
       ++more;
     }

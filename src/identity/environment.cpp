@@ -10,9 +10,9 @@ namespace {
 
 // ORT_DISABLE_TELEMETRY: what was switched off here must not be switched on in the worker.
 const std::vector<std::string>& always_passed() {
-  static const std::vector<std::string> kNames = {
+  static const std::vector<std::string> names = {
       "PATH", "HOME", "LANG", "TMPDIR", "PRECAST_*", "LD_LIBRARY_PATH", "ORT_DISABLE_TELEMETRY"};
-  return kNames;
+  return names;
 }
 
 bool matches(const std::vector<std::string>& globs, const std::string& name) {

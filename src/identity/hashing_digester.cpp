@@ -86,11 +86,11 @@ Result<std::vector<FileEvidence>> hash_files(fs::FileSystem& fs, std::span<const
   const auto large = std::count_if(sizes.begin(), sizes.end(), [](std::uint64_t s) { return s >= kWorthAThread; });
   {
     std::vector<std::jthread> helpers;
-    const std::size_t threads = thread_count(static_cast<std::size_t>(large));
+    std::size_t threads = thread_count(static_cast<std::size_t>(large));
     try {
       while (helpers.size() + 1 < threads) helpers.emplace_back(work);
     } catch (const std::system_error&) {
-      // No thread to be had: this one does the work alone, more slowly.
+      threads = helpers.size() + 1;  // no thread more to be had: those that run do the work, more slowly
     }
     work();
   }

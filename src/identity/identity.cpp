@@ -47,10 +47,11 @@ constexpr std::array<std::string_view, 17> kVaryingMetadata = {
     "NPU_DEVICE_ALLOC_MEM_SIZE",
 };
 
+constexpr std::string_view kDigits = "0123456789abcdef";
+
 // JSON is UTF-8 and not every environment value is. Escaping inside the text could make two values one.
 json text_value(const std::string& text) {
   if (util::is_utf8(text)) return text;
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string hex;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);

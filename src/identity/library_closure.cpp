@@ -14,6 +14,8 @@ namespace precast::identity {
 namespace {
 
 constexpr std::size_t kMaxLibraries = 4096;
+constexpr std::array<std::string_view, 6> kSystemFolders = {"/lib",     "/lib64",     "/lib32",
+                                                            "/usr/lib", "/usr/lib64", "/usr/lib32"};
 
 struct Library {
   std::filesystem::path path;
@@ -65,6 +67,7 @@ class Closure {
       for (const std::string& name : libraries_[i].elf.needed) PRECAST_TRY(resolve(libraries_[i], name));
     }
     std::vector<std::filesystem::path> paths;
+    paths.reserve(libraries_.size());
     for (const Library& library : libraries_) paths.push_back(library.path);
     return paths;
   }
@@ -139,10 +142,8 @@ class Closure {
 }  // namespace
 
 bool is_system_folder(const std::filesystem::path& folder) {
-  static constexpr std::array<std::string_view, 6> kFolders = {"/lib",     "/lib64",     "/lib32",
-                                                               "/usr/lib", "/usr/lib64", "/usr/lib32"};
   const auto is_one = [](const std::filesystem::path& path) {
-    return std::find(kFolders.begin(), kFolders.end(), path.native()) != kFolders.end();
+    return std::find(kSystemFolders.begin(), kSystemFolders.end(), path.native()) != kSystemFolders.end();
   };
   std::filesystem::path plain = folder.lexically_normal();
   if (!plain.has_filename()) plain = plain.parent_path();  // "/usr/lib/"

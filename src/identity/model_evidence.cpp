@@ -77,6 +77,7 @@ Result<std::vector<FileEvidence>> digest_external(fs::FileSystem& fs, Digester& 
   const std::vector<model::ExternalFile>& files = facts.external_files;
   if (files.empty()) return std::vector<FileEvidence>{};
   std::vector<std::filesystem::path> paths;
+  paths.reserve(files.size());
   for (const model::ExternalFile& file : files) paths.push_back(model::resolve_location(model, file.location));
   auto evidence = digester.digest(paths, model_group(model));
   if (!evidence) return explain(fs, files, model, std::move(evidence).error());

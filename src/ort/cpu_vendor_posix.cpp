@@ -38,9 +38,9 @@ bool assume_cpu_vendor(const OrtApi& api, std::string_view vendor) {
   if (api.HardwareDevice_VendorId == &vendor_of) return true;
   auto* const entry = &const_cast<OrtApi&>(api).HardwareDevice_VendorId;
   const auto page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const std::uintptr_t page = reinterpret_cast<std::uintptr_t>(entry) / page_size * page_size;
+  char* const page = reinterpret_cast<char*>(entry) - reinterpret_cast<std::uintptr_t>(entry) % page_size;
   // Read-only after relocation. It stays writable: in a library without that protection the page holds other data.
-  if (mprotect(reinterpret_cast<void*>(page), page_size, PROT_READ | PROT_WRITE) != 0) return false;
+  if (mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0) return false;
   real_vendor_of = api.HardwareDevice_VendorId;
   type_of = api.HardwareDevice_Type;
   *entry = &vendor_of;

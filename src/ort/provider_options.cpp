@@ -30,7 +30,7 @@ stdfs::path expand_home(const std::string& value) {
 Result<stdfs::path> existing_file(fs::FileSystem& fs, std::string_view key, const std::string& value,
                                   std::string_view hint) {
   std::error_code error;
-  const stdfs::path path = stdfs::absolute(expand_home(value), error).lexically_normal();
+  stdfs::path path = stdfs::absolute(expand_home(value), error).lexically_normal();
   const auto stat = error ? Result<fs::FileStat>(fail(ErrorCode::not_found, error.message())) : fs.stat(path);
   if (value.empty() || !stat) {
     return fail(ErrorCode::bad_input, fmt::format("provider option '{}': there is no file '{}'", key, value), path,

@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint32_t kCompileFlags =
     OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED | OrtCompileApiFlags_ERROR_IF_OUTPUT_FILE_EXISTS;
 constexpr std::string_view kNoNodes = "Unable to compile any nodes";
+constexpr std::string_view kPlaced = "placed on [";
+constexpr std::string_view kNumber = "]. Number of nodes: ";
 
 // What an EP says first is nearer to the cause than what ORT makes of it.
 std::string first_error(const std::vector<LogLine>& lines) {
@@ -54,8 +56,6 @@ Result<std::filesystem::path> absolute_path(const std::filesystem::path& path) {
 
 // "... placed on [NAME]. Number of nodes: N"
 std::optional<std::pair<std::string, std::uint64_t>> parse_placement(std::string_view message) {
-  constexpr std::string_view kPlaced = "placed on [";
-  constexpr std::string_view kNumber = "]. Number of nodes: ";
   const std::size_t placed = message.find(kPlaced);
   if (placed == std::string_view::npos) return std::nullopt;
   const std::size_t number = message.find(kNumber, placed);

@@ -77,7 +77,7 @@ std::string format_positive(std::chrono::nanoseconds duration) {
   if (const auto seconds = round<std::chrono::seconds>(duration); seconds.count() < 3600) {
     return two_units(seconds.count(), 60, "min", "s");
   }
-  if (const auto minutes = round<std::chrono::minutes>(duration); minutes.count() < 24 * 60) {
+  if (const auto minutes = round<std::chrono::minutes>(duration); minutes < std::chrono::hours(24)) {
     return two_units(minutes.count(), 60, "h", "min");
   }
   return two_units(round<std::chrono::hours>(duration).count(), 24, "d", "h");

@@ -5,7 +5,6 @@
 #include <set>
 #include <string>
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -27,7 +26,6 @@ using testing::in_child;
 using testing::in_unprivileged_child;
 using testing::put;
 using testing::TemporaryFolder;
-using WriterCheck = FileSystem::WriterCheck;
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
@@ -294,114 +292,6 @@ TEST_F(PosixFileSystem, change_mode_changes_it) {
   put(folder_ / "a", "");
   ASSERT_TRUE(fs_.change_mode(folder_ / "a", 0400));
   EXPECT_EQ(fs_.stat(folder_ / "a").value().mode, 0400U);
-}
-
-TEST_F(PosixFileSystem, a_clone_has_the_bytes_and_no_link_to_the_source) {
-  std::string text(3 << 20U, 'x');
-  for (std::size_t i = 0; i < text.size(); i += 4099) text[i] = static_cast<char>(i);
-  put(folder_ / "from", text);
-  const auto before = fs_.stat(folder_ / "from").value();
-  ASSERT_TRUE(fs_.clone(folder_ / "from", folder_ / "to"));
-  EXPECT_EQ(contents(folder_ / "to"), text);
-  const auto to = fs_.stat(folder_ / "to").value();
-  EXPECT_EQ(to.link_count, 1U);
-  EXPECT_EQ(to.mode, 0600U);
-  EXPECT_NE(to.inode, before.inode);
-  EXPECT_EQ(fs_.stat(folder_ / "from").value(), before);
-}
-
-TEST_F(PosixFileSystem, a_clone_never_replaces_and_leaves_nothing_when_it_fails) {
-  put(folder_ / "from", std::string(10'000, 'x'));
-  put(folder_ / "to", "mine");
-  EXPECT_EQ(fs_.clone(folder_ / "from", folder_ / "to").error().code, ErrorCode::io);
-  EXPECT_EQ(contents(folder_ / "to"), "mine");
-  EXPECT_EQ(fs_.clone(folder_ / "missing", folder_ / "new").error().code, ErrorCode::not_found);
-  EXPECT_EQ(fs_.clone(folder_.path(), folder_ / "new").error().code, ErrorCode::bad_input);
-  ASSERT_EQ(mkfifo((folder_ / "fifo").c_str(), 0600), 0);
-  EXPECT_EQ(fs_.clone(folder_ / "fifo", folder_ / "new").error().code, ErrorCode::bad_input);
-  const int failed = in_child([&] {
-    (void)std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit = {4096, 4096};
-    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
-    const auto cloned = fs_.clone(folder_ / "from", folder_ / "new");
-    // A reflink needs no room and may succeed.
-    return cloned || cloned.error().code == ErrorCode::no_space ? 0 : 2;
-  });
-  EXPECT_EQ(failed, 0);
-  EXPECT_TRUE(!stdfs::exists(folder_ / "new") || contents(folder_ / "new").size() == 10'000);
-}
-
-TEST_F(PosixFileSystem, a_clone_of_a_file_without_a_known_size_is_whole) {
-  ASSERT_TRUE(fs_.clone("/proc/version", folder_ / "version"));
-  EXPECT_EQ(contents(folder_ / "version"), contents("/proc/version"));
-  EXPECT_FALSE(contents(folder_ / "version").empty());
-}
-
-TEST_F(PosixFileSystem, the_fallback_copy_equals_its_source) {
-  std::string text((1 << 20U) + 17, 'x');
-  for (std::size_t i = 0; i < text.size(); i += 1021) text[i] = static_cast<char>(i);
-  put(folder_ / "from", text);
-  const File in = fs_.open(folder_ / "from", OpenMode::read).value();
-  File out = fs_.open(folder_ / "to", OpenMode::create_new).value();
-  ASSERT_TRUE(posix::copy_bytes(in, out));
-  EXPECT_EQ(contents(folder_ / "to"), text);
-  // To O_APPEND the kernel does not copy: the loop of reads and writes has to.
-  File appending = fs_.open(folder_ / "appended", OpenMode::append).value();
-  const File again = fs_.open(folder_ / "from", OpenMode::read).value();
-  ASSERT_TRUE(posix::copy_bytes(again, appending));
-  EXPECT_EQ(contents(folder_ / "appended"), text);
-}
-
-TEST_F(PosixFileSystem, a_file_that_nobody_writes_has_no_writers) {
-  put(folder_ / "file", "x");
-  File file = fs_.open(folder_ / "file", OpenMode::read).value();
-  EXPECT_EQ(fs_.check_writers(file), WriterCheck::none);
-  EXPECT_EQ(fcntl(file.descriptor(), F_GETLEASE), F_UNLCK);
-}
-
-TEST_F(PosixFileSystem, a_writer_that_comes_during_the_check_does_not_end_the_process) {
-  put(folder_ / "file", "x");
-  EXPECT_EQ(in_child([this] {
-              const File file = fs_.open(folder_ / "file", OpenMode::read).value();
-              if (posix::take_read_lease(file) != WriterCheck::none) return 1;
-              const auto open_for_writing = [this] { return open((folder_ / "file").c_str(), O_WRONLY | O_NONBLOCK); };
-              if (open_for_writing() >= 0 || errno != EWOULDBLOCK) return 2;
-              posix::give_back_lease(file);
-              return open_for_writing() >= 0 ? 0 : 3;
-            }),
-            0);
-}
-
-TEST_F(PosixFileSystem, an_open_writer_is_seen) {
-  put(folder_ / "file", "x");
-  File file = fs_.open(folder_ / "file", OpenMode::read).value();
-  {
-    const File writer = fs_.open(folder_ / "file", OpenMode::read_write).value();
-    EXPECT_EQ(fs_.check_writers(file), WriterCheck::writable);
-  }
-  EXPECT_EQ(fs_.check_writers(file), WriterCheck::none);
-}
-
-TEST_F(PosixFileSystem, a_shared_writable_mapping_is_seen_after_its_file_is_closed) {
-  put(folder_ / "file", "x");
-  File file = fs_.open(folder_ / "file", OpenMode::read).value();
-  void* mapping = nullptr;
-  {
-    const File writer = fs_.open(folder_ / "file", OpenMode::read_write).value();
-    mapping = mmap(nullptr, 1, PROT_READ | PROT_WRITE, MAP_SHARED, writer.descriptor(), 0);
-    ASSERT_NE(mapping, MAP_FAILED);
-  }
-  EXPECT_EQ(fs_.check_writers(file), WriterCheck::writable);
-  ASSERT_EQ(munmap(mapping, 1), 0);
-  EXPECT_EQ(fs_.check_writers(file), WriterCheck::none);
-}
-
-TEST_F(PosixFileSystem, writers_of_another_users_file_are_unknown) {
-  const int check = in_unprivileged_child(folder_.path(), [&] {
-    File file = fs_.open("/etc/passwd", OpenMode::read).value();
-    return static_cast<int>(fs_.check_writers(file));
-  });
-  EXPECT_EQ(check, static_cast<int>(WriterCheck::unknown));
 }
 
 TEST_F(PosixFileSystem, volume_knows_the_file_system) {

@@ -144,7 +144,7 @@ TEST_F(RealModels, SeveralModelsInParallel) {
   const auto json = precast_.json(std::move(arguments), &code);
   EXPECT_EQ(code, 0) << json.dump(2);
   ASSERT_EQ(json["results"].size(), 3U);
-  for (int i = 0; i < 3; ++i) {
+  for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(json["results"][i]["outcome"], "compiled") << json.dump(2);
     EXPECT_THAT(json["results"][i]["model"].get<std::string>(), HasSubstr("tiny" + std::to_string(i + 1)));
   }

@@ -157,7 +157,6 @@ TEST(Discovery, a_wrong_explicit_library_is_named_with_its_option) {
   const TempFolder temp;
   temp.write("there.so");
   std::filesystem::create_directories(temp / "folder");
-  const std::string path = temp.path().string();
   for (const WrongExplicit& wrong : {WrongExplicit{"qnn", "missing.so", "not_found: --ep-library qnn="},
                                      WrongExplicit{"qnn", "folder", "bad_input: --ep-library qnn="},
                                      WrongExplicit{"a/b", "there.so", "bad_input: --ep-library a/b="},

@@ -208,7 +208,7 @@ TEST_F(SessionCall, log_lines_of_an_ep_are_captured_while_the_capture_lives) {
   Target broken = bound;
   broken.provider_options["backend_path"] = "QnnHtp.dll";
   // Whether it opens on the CPU or not is QNN's affair; that it complains is what counts.
-  (void)open_session(catalog_, broken, {}, {.model = source});
+  [[maybe_unused]] const auto ignored = open_session(catalog_, broken, {}, {.model = source});
   EXPECT_TRUE(errors.has_errors());
   EXPECT_THAT(after, Not(IsEmpty()));
   runtime()->remove_log_sink(sink);
@@ -230,6 +230,7 @@ TEST_F(SessionCall, node_counts_are_of_one_session_whatever_other_threads_open) 
   const auto source = model(Kind::two_partition);
   std::atomic<int> wrong{0};
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&] {
       for (int i = 0; i < 10; ++i) {

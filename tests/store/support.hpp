@@ -52,7 +52,8 @@ class TestClock : public util::Clock {
 };
 
 // The real file system, on a volume whose kind the test chooses (ext4 unless said otherwise, wherever the tests run),
-// with a hook before each call. An error that the hook returns is the call's.
+// with a hook before each call. An error that the hook returns is the call's. Nothing is really fsynced: what a killed
+// process has written is there all the same, and a disk takes milliseconds for each.
 class TestFileSystem : public fs::FileSystem {
  public:
   using Hook = std::function<std::optional<Error>(std::string_view operation, const std::filesystem::path& path)>;
