@@ -201,6 +201,7 @@ void together(const Settings& settings, const Ep& ep) {
 
 void help(const Settings& settings) {
   std::vector<double> times;
+  times.reserve(static_cast<std::size_t>(settings.pairs));
   for (int i = 0; i < settings.pairs; ++i) times.push_back(run({{(kBin / "precast").native(), "--help"}, {}}).wall_ms);
   std::printf("\n`precast --help`: median %.1f ms of %d runs\n", median(times), settings.pairs);
 }

@@ -61,6 +61,7 @@ class Started {
  private:
   static std::vector<char*> pointers(const std::vector<std::string>& strings) {
     std::vector<char*> result;
+    result.reserve(strings.size() + 1);
     for (const std::string& text : strings) result.push_back(const_cast<char*>(text.c_str()));
     result.push_back(nullptr);
     return result;
@@ -118,6 +119,7 @@ Ratio compare(const std::vector<double>& ours, const std::vector<double>& theirs
   result.theirs = median(theirs);
   result.ratio = result.ours / result.theirs;
   std::vector<double> differences;
+  differences.reserve(ours.size());
   for (std::size_t i = 0; i < ours.size(); ++i) differences.push_back(ours[i] - theirs[i]);
   result.extra = median(differences);
   // Pairs are drawn together: what disturbed the machine disturbed both.

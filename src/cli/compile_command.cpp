@@ -104,7 +104,11 @@ std::vector<Answer> compile_all(Context& context, compile::Resolver& resolver, c
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
-      answers[i] = compile_one(context, resolver, request, options.models[i]);
+      try {
+        answers[i] = compile_one(context, resolver, request, options.models[i]);
+      } catch (const std::exception& e) {  // a thread must not end the program
+        answers[i].resolution = fail(ErrorCode::internal, std::string("unexpected: ") + e.what(), options.models[i]);
+      }
       say(context, options.models[i], answers[i]);
     }
   };
@@ -118,6 +122,13 @@ std::vector<Answer> compile_all(Context& context, compile::Resolver& resolver, c
 int run_compile(Context& context, const Options& options) {
   const auto request = make_request(options.compile, context.options);
   if (!request) return report_error(context, "compile", request.error());
+  if (request->no_cache) {
+    return report_error(context, "compile",
+                        {ErrorCode::bad_input,
+                         "compile --no-cache would keep nothing",
+                         {},
+                         "leave --no-cache out, or use resolve --no-cache with --open or --exec"});
+  }
   const auto resolver = context.resolver();
   if (!resolver) return report_error(context, "compile", resolver.error());
   const std::vector<Answer> answers = compile_all(context, **resolver, *request, options);

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "identity/links.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
 #include "util/try.hpp"
@@ -78,7 +79,15 @@ Result<compile::Request> make_request(const CompileOptions& options, const Globa
   request.embed = options.embed;
   request.strict_options = globals.strict_options;
   request.extra_file_options = options.ep_option_files;
-  for (const std::string& file : globals.ep_extra_files) request.extra_files.push_back(std::filesystem::absolute(file));
+  for (const std::string& file : globals.ep_extra_files) {
+    const auto path = identity::logical_absolute(file);
+    std::error_code ignored;  // whatever it is, the file is not there
+    if (!std::filesystem::is_regular_file(path, ignored)) {
+      return fail(ErrorCode::not_found, "--ep-extra-file '" + util::escape_invalid_utf8(file) + "' is not a file", path,
+                  "name a file that belongs to the EP");
+    }
+    request.extra_files.push_back(path);
+  }
   request.worker_environment = options.worker_env;
   request.rebuild = options.rebuild;
   request.no_cache = options.no_cache;

@@ -60,8 +60,8 @@ Result<compile::Resolver*> Context::resolver() {
     if (options.strict)
       return std::unexpected(Error{ErrorCode::busy, opened.error().message, opened.error().path, opened.error().hint});
     problem = opened.error().message;
-    output.warn("running without the cache: " + problem);
-    if (!opened.error().hint.empty()) output.note("precast: " + opened.error().hint);
+    const std::string& hint = opened.error().hint;
+    output.warn("running without the cache: " + problem + (hint.empty() ? "" : "; " + hint));
   }
   const std::lock_guard guard(mutex_);
   if (!resolver_) {

@@ -23,6 +23,11 @@ Check failed_check(std::string name, const Error& error) {
   return {std::move(name), false, error.message, error.hint};
 }
 
+std::string no_device_hint(const ort::FoundEp& found) {
+  if (found.name != "OpenVINOExecutionProvider") return "its hardware is not in this machine";
+  return "its CPU device is offered on Intel CPUs only; PRECAST_ASSUME_CPU_VENDOR=intel makes it work on others";
+}
+
 Check check_runtime(Context& context) {
   const auto catalog = context.catalog();
   if (!catalog) return failed_check("onnxruntime", catalog.error());
@@ -42,6 +47,10 @@ void check_eps(Context& context, std::vector<Check>& checks) {
       continue;
     }
     compiles |= !ep->devices.empty() && (found.spec == nullptr || found.spec->makes_ep_context);
+    if (ep->devices.empty()) {
+      checks.push_back({name, false, "it offers no device here", no_device_hint(found)});
+      continue;
+    }
     checks.push_back(
         {name, true,
          "version " + ep->version + ", " + std::to_string(ep->devices.size()) + " device(s), " + found.source, ""});

@@ -26,8 +26,14 @@ bool write_all(int descriptor, std::string_view text) {
 }  // namespace
 
 void Output::take_stdout() {
+  // A closed descriptor would be the next file that is opened, and be written to as if it were stdout.
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    if (descriptor == STDOUT_FILENO) stdout_closed_ = true;
+    (void)::open("/dev/null", O_RDWR);  // the lowest free number, which is this one
+  }
   const int copy = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
-  if (copy < 0) return;  // stdout is closed: nothing to protect
+  if (copy < 0) return;  // no descriptors left: what follows will say so
   stdout_ = copy;
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
 }
@@ -44,7 +50,9 @@ void Output::detect_color(bool forbidden) {
 
 void Output::machine(std::string_view text) {
   const std::lock_guard guard(mutex_);
-  if (!write_all(stdout_, text)) failed_ = true;
+  if (!stdout_closed_ && write_all(stdout_, text)) return;
+  if (!failed_) (void)write_all(STDERR_FILENO, "precast: error: cannot write to stdout\n");
+  failed_ = true;
 }
 
 void Output::machine_json(const nlohmann::json& document) {

@@ -43,6 +43,7 @@ class Output {
   int stdout_ = 1;
   bool terminal_ = false;
   bool failed_ = false;
+  bool stdout_closed_ = false;
   bool status_shown_ = false;
 };
 

@@ -70,7 +70,7 @@ int run_resolve(Context& context, const Options& options) {
   if (!resolver) return report_error(context, "resolve", resolver.error());
   Result<compile::Resolution> resolution = fail(ErrorCode::internal, "not run");
   {
-    ProgressReporter progress(context.output, "'" + options.model + "'");
+    ProgressReporter progress(context.output, "'" + path_text(options.model) + "'");
     resolution = (*resolver)->resolve(*request, progress.observer());
   }
   if (!resolution) return report_error(context, "resolve", resolution.error());

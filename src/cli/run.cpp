@@ -72,6 +72,10 @@ int run_chosen(Context& context, const Body& chosen, bool version, const CLI::Ap
   try {
     if (version) return print_version(context);
     if (chosen) return chosen(context);
+    if (context.output.json) {
+      return report_error(context, "precast",
+                          {ErrorCode::bad_input, "no command was given", {}, "precast --help shows the commands"});
+    }
     context.output.machine(app.help());
     return kUsage;
   } catch (const std::exception& e) {

@@ -19,7 +19,12 @@ std::atomic<int> passed_to{0};
 sigset_t handled_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    // Who started us with a signal ignored (nohup, a script's background job) wants it to stay so.
+    struct sigaction action{};
+    if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) continue;
+    sigaddset(&set, signal);
+  }
   return set;
 }
 
@@ -45,6 +50,8 @@ void wait_for_signals(Output& output, util::CancelToken& cancel) {
 }  // namespace
 
 void handle_signals(Output& output, util::CancelToken& cancel) {
+  // A reader that goes away and a file size limit are errors of a write, not the end of a compile.
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   const sigset_t set = handled_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::thread([&output, &cancel] { wait_for_signals(output, cancel); }).detach();
@@ -53,6 +60,7 @@ void handle_signals(Output& output, util::CancelToken& cancel) {
 void restore_signals() {
   const sigset_t set = handled_signals();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_DFL);
 }
 
 void pass_signals_to(int pid) {

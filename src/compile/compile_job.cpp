@@ -1,5 +1,6 @@
 #include "compile/compile_job.hpp"
 
+#include <algorithm>
 #include <csignal>
 
 #include "compile/cache_options.hpp"
@@ -26,9 +27,9 @@ WorkerRequest make_request(const Job& job) {
   request.ep_source = target.ep.found.source;
   request.ep_library = target.ep.found.library;
   request.device = target.device;
-  request.provider_options =
-      redirect_cache_options(target.ep.found.spec, target.provider_options, job.folder.work_folder() / "ep_cache");
-  request.session_config = job.request.session.config_entries;
+  request.provider_options = redirect_cache_options(
+      target.ep.found.spec, identity::compile_provider_options(job.settings), job.folder.work_folder() / "ep_cache");
+  request.session_config = identity::compile_session_config(job.settings);
   request.optimization_level = job.request.session.optimization_level;
   request.free_dimensions = job.request.session.free_dimensions;
   request.model = job.model;
@@ -52,6 +53,29 @@ WorkerRun make_run(const Job& job, const std::filesystem::path& worker, WorkerRe
   return run;
 }
 
+// Signals that say nothing about the EP: kill, an administrator's or init's stop, a terminal, a file size limit.
+bool ended_from_outside(const WorkerOutcome& outcome) {
+  if (outcome.exit.code == kSupervisorStopped) return true;
+  if (!outcome.exit.signal) return false;
+  constexpr int kSignals[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGXFSZ};
+  return std::ranges::find(kSignals, *outcome.exit.signal) != std::end(kSignals);
+}
+
+// What the worker itself reported. The codes of ORT's words mean something else here: the model was found and read
+// before, so "no such file" is the EP's own trouble; and once ORT returned, "unsupported" is no empty answer any more.
+JobEnd end_of_failed(const WorkerOutcome& outcome) {
+  switch (outcome.failed->code) {
+    case ErrorCode::unsupported:
+      return outcome.compiled ? JobEnd::compile_failed : JobEnd::nothing_to_compile;
+    case ErrorCode::ep_unavailable:
+    case ErrorCode::no_space:
+    case ErrorCode::cancelled:
+      return JobEnd::transient;
+    default:
+      return outcome.ready ? JobEnd::compile_failed : JobEnd::transient;
+  }
+}
+
 // How a worker ended that made nothing, in words and as an outcome.
 JobResult failure_of(const Job& job, const WorkerOutcome& outcome) {
   JobResult result;
@@ -63,28 +87,25 @@ JobResult failure_of(const Job& job, const WorkerOutcome& outcome) {
     result.error = {ErrorCode::cancelled, "interrupted while compiling " + model, job.request.model, {}};
   } else if (outcome.failed) {
     result.error = {outcome.failed->code, outcome.failed->message, job.request.model, outcome.failed->hint};
-    switch (outcome.failed->code) {
-      case ErrorCode::unsupported:
-        result.end = JobEnd::nothing_to_compile;
-        break;
-      case ErrorCode::compile_failed:
-        result.end = JobEnd::compile_failed;
-        break;
-      default:
-        result.end = JobEnd::transient;
-        break;
-    }
+    result.end = end_of_failed(outcome);
+    if (result.end == JobEnd::compile_failed) result.error.code = ErrorCode::compile_failed;
   } else if (outcome.timed_out) {
     result.end = JobEnd::timed_out;
     result.error = {ErrorCode::timed_out,
                     ep + " did not compile " + model + " within " + util::format_duration(job.request.compile_timeout),
                     job.request.model, "give it longer with --compile-timeout"};
   } else {
-    const bool killed = outcome.exit.signal == SIGKILL || outcome.exit.signal == SIGTERM;
-    result.end = killed ? JobEnd::transient : JobEnd::crashed;
-    result.error = {
-        ErrorCode::compile_failed, ep + " ended the worker while compiling " + model + ": " + outcome.exit.describe(),
-        job.request.model, killed ? "something outside precast killed it; out of memory?" : "see the log's last lines"};
+    result.end = ended_from_outside(outcome) || !outcome.ready ? JobEnd::transient : JobEnd::crashed;
+    result.error = {ErrorCode::compile_failed,
+                    ep + " ended the worker while compiling " + model + ": " + outcome.exit.describe(),
+                    job.request.model, ""};
+    if (ended_from_outside(outcome)) {
+      result.error.hint = "something outside precast ended it (out of memory? no space?); try again";
+    } else if (!outcome.ready) {
+      result.error.message =
+          "the worker ended before it was ready to compile " + model + ": " + outcome.exit.describe();
+      result.error.hint = "is it a precast-worker of this version? precast doctor says";
+    }
   }
   return result;
 }

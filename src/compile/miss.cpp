@@ -183,7 +183,8 @@ Result<std::optional<Resolution>> Miss::remembered_failure(const Known& known, R
   const store::FailedRecord& failure = **record;
   const bool nothing = failure.kind == "nothing_to_compile";
   const auto when = util::parse_rfc3339(failure.time);
-  const bool old = !when || util::Clock::system().now() - *when > request_.retry_failed_after;
+  const auto now = util::Clock::system().now();
+  const bool old = !when || *when > now || now - *when > request_.retry_failed_after;
   const bool shorter =
       failure.deadline_ms &&
       request_.compile_timeout > std::chrono::milliseconds(static_cast<std::int64_t>(*failure.deadline_ms));
@@ -252,13 +253,18 @@ Result<std::optional<Resolution>> Miss::keep(const Known& known, Resolution& res
   }
   resolution.timings.sync += committed->timings.sync_ms;
   const store::Marker stored = committed->hit.marker;
-  fill_from_hit(resolution, std::move(committed->hit));
   if (committed->marker_error) {
-    resolution.outcome = Outcome::uncached;
-    resolution.reason = "compiled, but not kept: " + committed->marker_error->message;
-    resolution.error = committed->marker_error;
+    // Nothing names the generation: it lives as long as its lease, for a caller who holds on to it.
+    Error error = *committed->marker_error;
+    error.message = "compiled, but not kept: " + error.message;
+    resolution = answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, std::move(error));
+    if (request_.accept_private) {
+      resolution.private_generation = true;
+      fill_from_hit(resolution, std::move(committed->hit));
+    }
     return std::move(resolution);
   }
+  fill_from_hit(resolution, std::move(committed->hit));
   resolution.outcome = Outcome::compiled;
   stored_ = stored;
   // Neither may fail a compile that is stored: a record that stays is overruled by the marker.
@@ -316,6 +322,7 @@ Result<Resolution> Miss::run_private(const Known& known, Resolution resolution) 
   if (job.end != JobEnd::good) return failed(known, resolution, job, false);
   resolution.outcome = Outcome::uncached;
   resolution.path = folder->output_folder() / store::kModelName;
+  resolution.private_generation = true;
   resolution.private_owner = folder;
   return resolution;
 }

@@ -61,11 +61,12 @@ struct Resolution {
   std::vector<store::Artifact> artifacts;
   ort::Target target;
   Timings timings;
+  bool private_generation = false;      // compiled for this caller alone, and not kept
   store::Lease lease;                   // keeps the generation alive
   std::shared_ptr<void> private_owner;  // deletes a private generation when the last copy goes
   [[nodiscard]] bool compiled_model() const {
     return outcome == Outcome::hit || outcome == Outcome::compiled || outcome == Outcome::precompiled ||
-           private_owner != nullptr;
+           private_generation;
   }
 };
 

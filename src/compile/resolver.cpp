@@ -2,6 +2,7 @@
 
 #include "compile/miss.hpp"
 #include "identity/hashing_digester.hpp"
+#include "identity/links.hpp"
 #include "process/child.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
@@ -132,7 +133,7 @@ Result<Resolution> Resolver::resolve(const Request& request, const Observer& obs
   util::Stopwatch watch;
   Known known;
   PRECAST_TRY_ASSIGN(known.model,
-                     identity::take_model_evidence(fs, digester, std::filesystem::absolute(request.model)));
+                     identity::take_model_evidence(fs, digester, identity::logical_absolute(request.model)));
   Resolution resolution;
   resolution.timings.identity = watch.lap_ms();
   resolution.path = known.model.model;
@@ -179,7 +180,16 @@ Result<Resolution> Resolver::resolve(const Request& request, const Observer& obs
   LookedUp found;
   found.miss_reason = "--rebuild";
   if (!request.rebuild) {
-    PRECAST_TRY_ASSIGN(found, look_up(*store, *catalog, resolution.target, known.identity.key));
+    auto looked = look_up(*store, *catalog, resolution.target, known.identity.key);
+    if (!looked) {
+      // The store's trouble is never in the way of the model.
+      if (request.accept_private) {
+        resolution.reason = looked.error().message;
+        return miss.run_private(known, std::move(resolution));
+      }
+      return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, looked.error());
+    }
+    found = std::move(*looked);
   }
   resolution.timings.lookup = watch.lap_ms();
   if (found.hit) {

@@ -165,6 +165,9 @@ int end_like(int wait_status) {
   ::setrlimit(RLIMIT_CORE, &no_core);
   const int signal = WTERMSIG(wait_status);
   ::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);  // the supervisor blocked some
   ::raise(signal);
   return 128 + signal;
 }
@@ -182,7 +185,7 @@ int worker_main(int argument_count, char** arguments) {
     return 2;
   }
   const process::SupervisedExit ended = process::supervise(kPipeDescriptor, work);
-  return ended.parent_gone ? 1 : end_like(ended.wait_status);
+  return ended.parent_gone ? kSupervisorStopped : end_like(ended.wait_status);
 }
 
 }  // namespace precast::compile

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "identity/links.hpp"
 #include "process/supervisor.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
@@ -269,7 +270,7 @@ Result<std::filesystem::path> find_worker(fs::FileSystem& fs, const std::filesys
     candidates.push_back(folder.parent_path() / "libexec" / "precast" / "precast-worker");
   }
   for (const std::filesystem::path& candidate : candidates) {
-    auto absolute = std::filesystem::absolute(candidate);
+    auto absolute = identity::logical_absolute(candidate);
     const auto stat = fs.stat(absolute);
     if (stat && stat->kind == fs::FileKind::regular) return absolute;
   }

@@ -20,6 +20,7 @@ namespace precast::compile {
 
 inline constexpr int kPipeDescriptor = 3;
 inline constexpr int kResultDescriptor = 4;
+inline constexpr int kSupervisorStopped = 75;  // exit code: a signal ended the supervisor, or its parent went away
 inline constexpr std::uint32_t kMaximumRequestBytes = 16U << 20U;
 
 enum class WorkerAction : std::uint8_t {

@@ -157,7 +157,7 @@ Result<File> PosixFileSystem::open(const stdfs::path& path, OpenMode mode) {
     case OpenMode::create_new:
       return open_with(path, O_RDWR | O_CREAT | O_EXCL, "create");
     case OpenMode::append:
-      return open_with(path, O_WRONLY | O_CREAT | O_APPEND, "open for appending");
+      return open_with(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOFOLLOW, "open for appending");
     case OpenMode::lock:
       return open_lock_file(path, O_CREAT);
     case OpenMode::lock_existing:

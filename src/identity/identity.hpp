@@ -68,6 +68,12 @@ struct Identity {
 // The first fields in which two canonical identities differ, as "field: a -> b" lines; for messages about a miss.
 [[nodiscard]] std::vector<std::string> differences(const std::string& canonical_a, const std::string& canonical_b);
 
+// What of the options reaches a compile: without run-time-only entries (all of them under strict_options). An option
+// that is not part of the identity must not be able to make a compile fail either, or its failure would be remembered
+// for requests without it.
+[[nodiscard]] std::map<std::string, std::string> compile_provider_options(const Settings& settings);
+[[nodiscard]] std::map<std::string, std::string> compile_session_config(const Settings& settings);
+
 // The environment the worker gets: PATH, HOME, LANG, TMPDIR, LD_LIBRARY_PATH, PRECAST_*, the EP table's variables, and
 // the names of --worker-env.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> worker_environment(const Settings& settings);

@@ -202,6 +202,18 @@ std::map<std::string, std::string> compile_config(const Settings& settings) {
   return result;
 }
 
+std::map<std::string, std::string> compile_session_config(const Settings& settings) {
+  return compile_config(settings);
+}
+
+std::map<std::string, std::string> compile_provider_options(const Settings& settings) {
+  std::map<std::string, std::string> result = settings.target.provider_options;
+  const ort::EpSpec* const spec = settings.target.ep.found.spec;
+  if (spec == nullptr || settings.strict_options) return result;
+  std::erase_if(result, [&](const auto& option) { return ort::matches_any(spec->run_time_options, option.first); });
+  return result;
+}
+
 Result<void> check_self_contained(fs::FileSystem& fs, const Settings& settings) {
   for (const auto& [key, value] : settings.session_config) {
     if (matches(kOutsideConfig, key) && !is_off(value)) {

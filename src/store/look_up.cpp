@@ -32,6 +32,7 @@ std::string first_sentence(const Artifact& artifact, std::string_view problem) {
 
 std::string doubt_about_artifacts(Store::State& state, const Marker& marker) {
   std::vector<std::filesystem::path> paths;
+  paths.reserve(marker.artifacts.size());
   for (const Artifact& artifact : marker.artifacts) {
     paths.push_back(state.layout.generation(marker.generation) / artifact.path);
   }

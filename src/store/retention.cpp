@@ -61,7 +61,7 @@ void Store::retain(const Marker& newest, std::chrono::seconds leftover_age) noex
     if (!lock || !*lock) return;  // somebody else is at it
     prune_family(*state_, newest);
     sweep(*state_, newest, leftover_age);
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
     // No memory: what was not done is done next time.
   }
 }

@@ -68,7 +68,7 @@ void Store::record(const Event& event) noexcept {
     const std::string line = serialize_line(event);
     auto file = state_->fs.open(state_->layout.stats(), fs::OpenMode::append);
     if (file) (void)state_->fs.write(*file, std::as_bytes(std::span(line)));
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
     // No memory: the event is lost, as any may be.
   }
 }

@@ -80,16 +80,25 @@ Result<bool> check_version(fs::FileSystem& fs, const Layout& layout) {
               layout.version(), "choose another one with --cache-dir, or delete it");
 }
 
-Result<void> make_new(fs::FileSystem& fs, const Layout& layout) {
-  // Backups skip a tagged folder with all that is in it: only one that holds nothing of the user's may get the tag.
+// A folder that holds anything of somebody else's never becomes a store: a sweep deletes what it finds in tmp/, and
+// backups skip a tagged folder with all that is in it.
+Result<void> check_not_foreign(fs::FileSystem& fs, const Layout& layout) {
   PRECAST_TRY_ASSIGN(const auto entries, fs.list(layout.root()));
-  const bool ours = std::ranges::all_of(entries, [](const fs::DirEntry& entry) {
-    return entry.name == "CACHEDIR.TAG" || entry.name == "version" || entry.name == "stats.1" ||
-           entry.name.starts_with(".precast-");
-  });
-  if (ours) {
-    PRECAST_TRY(fs::write_file_atomically(fs, layout.cachedir_tag(), kCachedirTag, fs::Durability::none));
+  for (const fs::DirEntry& entry : entries) {
+    if (entry.name == "CACHEDIR.TAG" || entry.name == "stats.1" || entry.name.starts_with(".precast-")) continue;
+    // Somebody else may have made the store, and begun to use it, since its version was looked for.
+    PRECAST_TRY_ASSIGN(const bool made_meanwhile, check_version(fs, layout));
+    if (made_meanwhile) return {};
+    return fail(ErrorCode::bad_input,
+                fmt::format("the cache folder '{}' holds other files ('{}') and is no precast store",
+                            shown(layout.root()), util::escape_invalid_utf8(entry.name)),
+                layout.root(), "choose an empty folder, or one that does not exist yet, with --cache-dir");
   }
+  return {};
+}
+
+Result<void> make_new(fs::FileSystem& fs, const Layout& layout) {
+  PRECAST_TRY(fs::write_file_atomically(fs, layout.cachedir_tag(), kCachedirTag, fs::Durability::none));
   return fs::write_file_atomically(fs, layout.version(), kVersionText, fs::Durability::durable);
 }
 
@@ -190,6 +199,7 @@ Result<std::unique_ptr<Store>> Store::open(fs::FileSystem& fs, const StoreOption
   PRECAST_TRY(check_owner(options.root, stat));
   PRECAST_TRY_ASSIGN(const auto volume, check_volume(fs, options));
   PRECAST_TRY_ASSIGN(const bool made_before, check_version(fs, layout));
+  if (!made_before) PRECAST_TRY(check_not_foreign(fs, layout));
   std::optional<Error> unwritable = why_not_writable(fs, layout, volume.read_only);
   if (!made_before && !unwritable) {
     if (auto made = make_new(fs, layout); !made) unwritable = cannot_write(layout, std::move(made).error());

@@ -45,11 +45,10 @@ CtimeTrust ctime_trust(const fs::FileSystem::Volume& volume) {
     case kBtrfs:
       return volume.read_only ? CtimeTrust::this_mount : CtimeTrust::always;
     case kOverlay:
-      return CtimeTrust::this_mount;
-    case kSquash:
+    case kSquash:  // images are never written, but another one may answer alike
     case kErofs:
     case kIso9660:
-      return CtimeTrust::this_mount;  // images: never written, but another one may answer alike
+      return CtimeTrust::this_mount;
     // A read-only mount of anything else may be somebody's writable one elsewhere (NFS, a bind mount of a tmpfs).
     default:
       return CtimeTrust::never;

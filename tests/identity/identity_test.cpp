@@ -149,6 +149,7 @@ TEST_F(IdentityOf, WhatCannotChangeTheResultDoesNotChangeTheKey) {
       {"where the EP was found", [&] { settings_.target.ep.found.source = "pypi"; }},
       {"order of libraries", [&] { std::swap(libraries_[0], libraries_[1]); }},
       {"a link to a library", [&] { libraries_.push_back(file("/opt/toy/libtoy.so.1", 'c')); }},
+      {"order of its names", [&] { std::swap(libraries_[1], libraries_[2]); }},
       {"streams", [&] { device.ep_metadata["RANGE_FOR_STREAMS"] = "1 1"; }},
       {"slot",
        [&] { device.hardware_metadata = {{"pci_bus_id", "0000:00:1"}, {"card_idx", "3"}, {"DxgiAdapter", "1"}}; }},
@@ -158,6 +159,16 @@ TEST_F(IdentityOf, WhatCannotChangeTheResultDoesNotChangeTheKey) {
       {"unrelated variable", [&] { settings_.environment.emplace_back("EDITOR", "vi"); }},
   };
   for (const auto& [what, change] : changes) EXPECT_FALSE(matters(change)) << what;
+}
+
+TEST_F(IdentityOf, OrderOfExternalFilesIsNoPartOfIt) {
+  model_.facts.external_files = {external_at("a"), external_at("b")};
+  model_.files.push_back(file("/models/a", '1'));
+  model_.files.push_back(file("/models/b", '2'));
+  EXPECT_FALSE(matters([&] {
+    std::swap(model_.files[1], model_.files[2]);
+    std::swap(model_.facts.external_files[0], model_.facts.external_files[1]);
+  }));
 }
 
 TEST_F(IdentityOf, TwoModelsWithSwappedDataAreTwoIdentities) {

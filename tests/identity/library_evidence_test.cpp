@@ -65,6 +65,13 @@ TEST_F(Libraries, RunpathSwitchesOwnRpathOff) {
   EXPECT_THAT(names(), Not(Contains("libone.so")));
 }
 
+TEST_F(Libraries, RunpathSwitchesTheLoadersRpathOff) {
+  write("ep/r/libone.so", elf_bytes({.needed = {"libtwo.so"}, .runpath = "/nowhere"}));
+  write("ep/r/libtwo.so", elf_bytes({.filler = "2"}));
+  plugin({.needed = {"libone.so"}, .rpath = "$ORIGIN/r"});
+  EXPECT_THAT(names(), AllOf(Contains("libone.so"), Not(Contains("libtwo.so"))));
+}
+
 TEST_F(Libraries, SearchOrderIsRpathThenLibraryPathThenRunpath) {
   for (const char* place : {"r", "env", "p"})
     write("x/" + std::string(place) + "/libone.so", elf_bytes({.filler = place}));
@@ -176,6 +183,20 @@ TEST_F(Libraries, WarmReadsNothingAndAsksTheDigesterTwice) {
   EXPECT_THAT(digester_.groups_,
               ElementsAre("ep:" + (folder_ / "ep/plugin.so").string(), "ep:" + (folder_ / "ep/plugin.so").string()));
   EXPECT_LE(counts.total(), 4U);  // two listings, one look at a path with ".."
+}
+
+TEST_F(Libraries, ReplacedBetweenDigestAndHeaderIsNoticedAndNothingRemembered) {
+  plugin({.needed = {"libdep.so"}, .runpath = "$ORIGIN"});
+  write("ep/libdep.so", elf_bytes({.filler = "old"}));
+  digester_.after_digest_ = [&] {
+    write("ep/new", elf_bytes({.filler = "new"}));
+    stdfs::rename(folder_ / "ep/new", folder_ / "ep/plugin.so");
+  };
+  const auto evidence = take_library_evidence(fs_, digester_, settings_);
+  ASSERT_FALSE(evidence);
+  EXPECT_EQ(evidence.error().code, ErrorCode::busy);
+  EXPECT_THAT(evidence.error().message, HasSubstr("plugin.so"));
+  EXPECT_TRUE(digester_.facts_.empty());
 }
 
 TEST_F(Libraries, ReplacedDependencyIsFollowedToItsNewNeeds) {

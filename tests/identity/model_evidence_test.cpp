@@ -64,6 +64,16 @@ TEST_F(Model, DamagedFactsAreReadAgain) {
   EXPECT_NE(digester_.facts_.begin()->second, "nonsense");
 }
 
+TEST_F(Model, ReplacedBetweenDigestAndFactsIsNoticedAndNothingRemembered) {
+  const stdfs::path model = write("model.onnx", onnx_bytes());
+  digester_.after_digest_ = [&] {
+    write("new", onnx_bytes({}, "another"));
+    stdfs::rename(folder_ / "new", model);
+  };
+  EXPECT_EQ(error_of(model).code, ErrorCode::busy);
+  EXPECT_TRUE(digester_.facts_.empty());
+}
+
 TEST_F(Model, LinkedModelOrDataAsksForStaging) {
   write("blobs/1", onnx_bytes({{"w", "w.bin", 0, 1}}));
   write("blobs/2", "w");

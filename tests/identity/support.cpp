@@ -84,6 +84,7 @@ Result<std::vector<FileEvidence>> RecordingDigester::digest(std::span<const stdf
     known_.insert_or_assign(path, evidence->front());
     result.push_back(evidence->front());
   }
+  if (after_digest_) after_digest_();
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -38,6 +39,7 @@ class RecordingDigester : public Digester {
   std::optional<std::string> facts(std::string_view name) override;
   void remember_facts(std::string_view name, std::string_view text) override { facts_[std::string(name)] = text; }
 
+  std::function<void()> after_digest_;  // somebody else's act between two of ours
   std::vector<std::string> groups_;
   std::map<std::string, std::string> facts_;
   // Answers of an earlier call serve again when set: what the digest memo does for unchanged files.

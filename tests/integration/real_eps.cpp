@@ -66,11 +66,14 @@ Outputs run_session(Ort::Session& session) {
     inputs.push_back(make_input(names.back(), session.GetInputTypeInfo(i).GetTensorTypeAndShapeInfo()));
   }
   std::vector<std::string> output_names;
+  output_names.reserve(session.GetOutputCount());
   for (std::size_t i = 0; i < session.GetOutputCount(); ++i) {
     output_names.emplace_back(session.GetOutputNameAllocated(i, allocator).get());
   }
   std::vector<const char*> in;
   std::vector<const char*> out;
+  in.reserve(names.size());
+  out.reserve(output_names.size());
   for (const std::string& name : names) in.push_back(name.c_str());
   for (const std::string& name : output_names) out.push_back(name.c_str());
   const auto values = session.Run(Ort::RunOptions{}, in.data(), inputs.data(), inputs.size(), out.data(), out.size());

@@ -37,7 +37,7 @@ class RealModels : public ::testing::Test {
   }
 
   // Miss, hit, same generation, and the EP's own outputs.
-  void miss_then_hit(const RealEp& ep, const std::filesystem::path& model, std::vector<std::string> more = {}) {
+  void miss_then_hit(const RealEp& ep, const std::filesystem::path& model, const std::vector<std::string>& more = {}) {
     const auto first = resolve(ep, model, more);
     ASSERT_EQ(first.value("outcome", ""), "compiled") << first.dump(2);
     EXPECT_GT(first["timings_ms"]["compile"].get<double>(), 0);

@@ -91,7 +91,7 @@ TEST_F(Sources, AModelReachedThroughLinksCompilesAsHuggingFaceLaysItOut) {
 TEST_F(Sources, AFlippedByteInAStoredFileIsNeverServedAndIsFound) {
   const auto model = external_model();
   const auto before = resolve(model);
-  const auto artifacts = before["artifacts"];
+  const auto& artifacts = before["artifacts"];
   ASSERT_GE(artifacts.size(), 2U);
   for (const auto& artifact : artifacts) {
     const auto current = resolve(model);

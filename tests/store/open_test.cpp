@@ -46,12 +46,15 @@ TEST_F(OpenTest, OpensAgain) {
   EXPECT_EQ(testing::ctime_of(root_ / "version"), made);
 }
 
-TEST_F(OpenTest, DoesNotTagAFolderThatHoldsOtherThings) {
+TEST_F(OpenTest, RefusesAFolderThatHoldsOtherThingsAndLeavesItAlone) {
   std::filesystem::create_directories(root_);
   testing::put(root_ / "thesis.txt", "precious");
-  ASSERT_TRUE(open());
+  const auto store = open();
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().code, ErrorCode::bad_input);
+  EXPECT_NE(store.error().message.find("thesis.txt"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(root_ / "CACHEDIR.TAG"));
-  EXPECT_TRUE(std::filesystem::exists(root_ / "version"));
+  EXPECT_FALSE(std::filesystem::exists(root_ / "version"));
 }
 
 TEST_F(OpenTest, FinishesWhatAKilledOpenBegan) {

@@ -46,6 +46,7 @@ TEST_F(Races, TwelveColdProcessesMakeOneCompileAndElevenHits) {
   precast_.env["FAKE_EP_FAULT"] = "slow=300@compile";
   const auto model = tiny(1);
   std::vector<std::unique_ptr<Running>> processes;
+  processes.reserve(12);
   for (int i = 0; i < 12; ++i) processes.push_back(precast_.start(compile(model)));
   std::multiset<std::string> outcomes;
   std::set<std::string> generations;
