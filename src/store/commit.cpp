@@ -35,7 +35,8 @@ Result<Output> look_at_output(fs::FileSystem& fs, const std::filesystem::path& f
     if (!util::is_utf8(entry.name) || entry.name.find('\\') != std::string::npos) {
       return fail(
           ErrorCode::corrupt,
-          fmt::format("the compile left '{}', whose name cannot be stored", util::escape_invalid_utf8(entry.name)), path);
+          fmt::format("the compile left '{}', whose name cannot be stored", util::escape_invalid_utf8(entry.name)),
+          path);
     }
     if (entry.name == kManifestName) continue;  // replaced below
     output.files.push_back(path);

@@ -15,7 +15,9 @@ class CancelToken {
 
   void cancel() noexcept;  // async-signal-safe
   [[nodiscard]] bool cancelled() const noexcept { return cancelled_.load(std::memory_order_acquire); }
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }  // readable once cancelled; -1 if none could be made
+  [[nodiscard]] int descriptor() const noexcept {
+    return descriptor_;
+  }  // readable once cancelled; -1 if none could be made
 
  private:
   std::atomic<bool> cancelled_{false};

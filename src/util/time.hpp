@@ -32,7 +32,7 @@ class Clock {
 class Stopwatch {
  public:
   explicit Stopwatch(const Clock& clock = Clock::system()) : clock_(&clock), start_(clock.steady()) {}
-  double lap_ms();             // and start again
+  double lap_ms();  // and start again
   [[nodiscard]] double elapsed_ms() const;
 
  private:

@@ -11,16 +11,16 @@
 #define PRECAST_CONCAT_INNER(a, b) a##b
 #define PRECAST_CONCAT(a, b) PRECAST_CONCAT_INNER(a, b)
 
-#define PRECAST_TRY(expression)                                                                  \
-  do {                                                                                           \
-    if (auto precast_tried = (expression); !precast_tried)                                       \
-      return std::unexpected<::precast::Error>(std::move(precast_tried).error());                \
+#define PRECAST_TRY(expression)                                                   \
+  do {                                                                            \
+    if (auto precast_tried = (expression); !precast_tried)                        \
+      return std::unexpected<::precast::Error>(std::move(precast_tried).error()); \
   } while (false)
 
 // NOLINTBEGIN(bugprone-macro-parentheses): what is declared cannot stand in parentheses
-#define PRECAST_TRY_ASSIGN_IMPL(holder, target, expression)                                      \
-  auto holder = (expression);                                                                    \
-  if (!holder) return std::unexpected<::precast::Error>(std::move(holder).error());              \
+#define PRECAST_TRY_ASSIGN_IMPL(holder, target, expression)                         \
+  auto holder = (expression);                                                       \
+  if (!holder) return std::unexpected<::precast::Error>(std::move(holder).error()); \
   target = std::move(*holder)
 // NOLINTEND(bugprone-macro-parentheses)
 

@@ -149,7 +149,7 @@ TEST_F(IdentityOf, WhatCannotChangeTheResultDoesNotChangeTheKey) {
       {"where the EP was found", [&] { settings_.target.ep.found.source = "pypi"; }},
       {"order of libraries", [&] { std::swap(libraries_[0], libraries_[1]); }},
       {"a link to a library", [&] { libraries_.push_back(file("/opt/toy/libtoy.so.1", 'c')); }},
-      {"order of its names", [&] { std::swap(libraries_[1], libraries_[2]); }},
+      {"order of its names", [&] { std::swap(libraries_[0], libraries_[2]); }},
       {"streams", [&] { device.ep_metadata["RANGE_FOR_STREAMS"] = "1 1"; }},
       {"slot",
        [&] { device.hardware_metadata = {{"pci_bus_id", "0000:00:1"}, {"card_idx", "3"}, {"DxgiAdapter", "1"}}; }},

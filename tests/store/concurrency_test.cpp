@@ -97,6 +97,7 @@ TEST(Concurrency, ReadersSeeAWholeGenerationWhileItIsReplaced) {
   std::atomic<int> hits{0};
   {
     std::vector<std::jthread> readers;
+    readers.reserve(2);
     for (int r = 0; r < 2; ++r) {
       readers.emplace_back([&] {
         while (!done) {

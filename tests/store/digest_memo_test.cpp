@@ -373,6 +373,7 @@ TEST_F(DigestMemoTest, ManyThreadsGetTheSameDigests) {
   }
   auto running = memo();
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int round = 0; round < 5; ++round) {

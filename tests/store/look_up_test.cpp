@@ -113,7 +113,6 @@ TEST_F(LookUpTest, AMissingGenerationIsAMiss) {
 
 TEST_F(LookUpTest, AMissingFileIsAMiss) {
   for (const char* name : {"model.onnx", "npu.bin", "manifest.1.json"}) {
-    const std::string bytes = testing::contents(generation() / name);
     std::filesystem::rename(generation() / name, folder_ / "aside");
     EXPECT_NE(miss(), "") << name;
     std::filesystem::rename(folder_ / "aside", generation() / name);

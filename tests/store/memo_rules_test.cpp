@@ -111,6 +111,7 @@ TEST(MemoRules, AGroupKeepsItsNewestAndDropsWhatIsOutdated) {
   insert_entry(entries, {.path = "7", .inode = 100}, 4);  // another file under the same path
   insert_entry(entries, {.path = "x", .inode = 8}, 4);    // the same file under another path
   std::vector<std::string> paths;
+  paths.reserve(entries.size());
   for (const MemoEntry& entry : entries) paths.push_back(entry.path);
   EXPECT_EQ(paths, (std::vector<std::string>{"6", "9", "7", "x"}));
 }
