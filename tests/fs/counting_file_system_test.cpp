@@ -74,6 +74,7 @@ TEST(CountingFileSystem, loses_no_count_of_any_thread) {
   const TemporaryFolder folder;
   CountingFileSystem fs(FileSystem::posix());
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int n = 0; n < 250; ++n) EXPECT_TRUE(fs.lstat(folder.path()));

@@ -67,9 +67,9 @@ TEST_F(Elf, HostileFilesAreErrorsThatNameTheFile) {
       {"segment without bytes", damaged(kLoad + offsetof(Elf64_Phdr, p_filesz), std::uint64_t{0})},
       {"segment whose offset overflows", damaged(kLoad + offsetof(Elf64_Phdr, p_offset), huge)},
       {"name outside the table", damaged(kElfDynamicOffset + 8, huge)},
-      {"string table outside", damaged(kElfDynamicOffset + 2 * 16 + 8, huge)},
-      {"no string table", damaged(kElfDynamicOffset + 2 * 16, std::int64_t{DT_HASH})},
-      {"name without end", damaged(kElfDynamicOffset + 3 * 16 + 8, std::uint64_t{4})},
+      {"string table outside", damaged(kElfDynamicOffset + 2UL * 16 + 8, huge)},
+      {"no string table", damaged(kElfDynamicOffset + 2UL * 16, std::int64_t{DT_HASH})},
+      {"name without end", damaged(kElfDynamicOffset + 3UL * 16 + 8, std::uint64_t{4})},
       {"name that is not UTF-8", elf_bytes({.needed = {"lib\xff.so"}})},
       {"too many names", elf_bytes({.needed = std::vector<std::string>(2000, "l")})},
   };

@@ -180,6 +180,7 @@ model::ExternalFile external_at(const std::string& location) {
 
 std::vector<std::string> names_of(const std::vector<FileEvidence>& evidence) {
   std::vector<std::string> names;
+  names.reserve(evidence.size());
   for (const FileEvidence& one : evidence) names.push_back(one.path.filename().string());
   return names;
 }

@@ -54,6 +54,7 @@ TEST(Sha256, keeps_what_it_has_seen_when_moved) {
 TEST(Sha256, threads_hash_side_by_side) {
   std::vector<std::string> digests(8);
   std::vector<std::thread> threads;
+  threads.reserve(digests.size());
   for (auto& digest : digests) {
     threads.emplace_back([&digest] { digest = sha256_hex(std::string(1'000'000, 'a')); });
   }
