@@ -25,7 +25,7 @@ constexpr std::string_view kCompileFlags = "ERROR_IF_NO_NODES_COMPILED|ERROR_IF_
 // Metadata that varies with the state of the machine or with where the EP lies, and not with what it compiles. OpenVINO
 // 2026.4.1 was asked for every property of its CPU device: under `taskset -c 0` RANGE_FOR_STREAMS alone changes
 // ((1, 2) -> (1, 1)); with ONEDNN_MAX_CPU_ISA set none does (which is why the environment is a field of its own). From
-// a copied folder library_path alone changes (QNN has nothing but that and version). Of the NPU and GPU plugins: memory
+// a copied folder library_path should change alone: not tried. Of the NPU and GPU plugins: memory
 // in use, temperature, and which slot of the machine or which of two equal cards it is.
 constexpr std::array<std::string_view, 17> kVaryingMetadata = {
     "library_path",
