@@ -136,8 +136,9 @@ TEST_F(RetentionTest, ARememberedFailureOutlivesItsEntry) {
 }
 
 TEST_F(RetentionTest, AReplacedGenerationGoesAtOnce) {
-  const Marker first = compile("same");
-  const Marker second = compile("same");
+  const Marker first = testing::must_commit(*store_, marker_for("same"));
+  const Marker second = testing::must_commit(*store_, marker_for("same"));
+  store_->retain(second, 1000h);
   EXPECT_FALSE(std::filesystem::exists(store_->layout().generation(first.generation)));
   EXPECT_FALSE(std::filesystem::exists(store_->layout().lease(first.generation)));
   expect_kept(second);
@@ -236,6 +237,27 @@ TEST_F(SweepTest, AGenerationWithoutAManifestGoesUnlessAMarkerNamesIt) {
   std::filesystem::remove(store_->layout().marker(marker.key));
   sweep();
   EXPECT_FALSE(std::filesystem::exists(generation));
+}
+
+TEST_F(SweepTest, AMarkerThatComesBetweenTheLookAndTheLeaseCounts) {
+  for (const bool with_manifest : {true, false}) {
+    const Marker marker = compile("a");
+    const auto path = store_->layout().marker(marker.key);
+    const auto generation = store_->layout().generation(marker.generation);
+    if (!with_manifest) std::filesystem::remove(generation / kManifestName);
+    std::filesystem::rename(path, folder_ / "marker");
+    // All markers have been read; the generations are looked through now.
+    fs_.set_hook([&](std::string_view operation, const std::filesystem::path& listed) -> std::optional<Error> {
+      if (operation == "list" && listed == store_->layout().generations()) {
+        std::filesystem::rename(folder_ / "marker", path);
+      }
+      return std::nullopt;
+    });
+    sweep();
+    fs_.set_hook({});
+    EXPECT_TRUE(std::filesystem::exists(path));
+    EXPECT_TRUE(std::filesystem::exists(generation)) << with_manifest;
+  }
 }
 
 TEST_F(SweepTest, WorkLeftBesideItsCommittedGenerationGoesAlone) {
