@@ -27,10 +27,6 @@ struct Answer {
   CommandTimings timings;
 };
 
-std::string shown(const std::filesystem::path& path) {
-  return "'" + path_text(path) + "'";
-}
-
 // "compiled 'x.onnx' for OpenVINOExecutionProvider/cpu in 1.2 s (no entry for this identity)"
 std::string sentence(const std::string& model, const Answer& answer) {
   const compile::Resolution& r = *answer.resolution;
@@ -39,18 +35,18 @@ std::string sentence(const std::string& model, const Answer& answer) {
       util::format_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(answer.timings.total * 1e6)));
   switch (r.outcome) {
     case compile::Outcome::hit:
-      return "hit: " + shown(model) + " for " + target + ", " + time;
+      return "hit: " + util::quoted(model) + " for " + target + ", " + time;
     case compile::Outcome::compiled:
-      return "compiled: " + shown(model) + " for " + target + ", " + time + " (" + r.reason + ")";
+      return "compiled: " + util::quoted(model) + " for " + target + ", " + time + " (" + r.reason + ")";
     case compile::Outcome::precompiled:
-      return "precompiled: " + shown(model) + " (" + r.reason + ")";
+      return "precompiled: " + util::quoted(model) + " (" + r.reason + ")";
     case compile::Outcome::nothing_to_compile:
-      return "nothing to compile: " + shown(model) + " (" + r.reason + ")";
+      return "nothing to compile: " + util::quoted(model) + " (" + r.reason + ")";
     case compile::Outcome::failed:
     case compile::Outcome::uncached:
       break;
   }
-  return std::string(compile::to_string(r.outcome)) + ": " + shown(model) + " (" + r.reason + ")";
+  return std::string(compile::to_string(r.outcome)) + ": " + util::quoted(model) + " (" + r.reason + ")";
 }
 
 Answer compile_one(Context& context, compile::Resolver& resolver, compile::Request request, const std::string& model) {
@@ -58,7 +54,7 @@ Answer compile_one(Context& context, compile::Resolver& resolver, compile::Reque
   util::Stopwatch watch;
   request.model = model;
   {
-    ProgressReporter progress(context.output, shown(model));
+    ProgressReporter progress(context.output, util::quoted(model));
     answer.resolution = resolver.resolve(request, progress.observer());
   }
   answer.timings.total = watch.elapsed_ms();

@@ -8,6 +8,7 @@
 #include "cli/progress.hpp"
 #include "cli/result_json.hpp"
 #include "session/prepared_session.hpp"
+#include "util/text.hpp"
 
 namespace precast::cli {
 
@@ -30,8 +31,17 @@ Result<session::PreparedSession> open_session(Context& context, compile::Resolut
   return session::PreparedSession::open(**catalog, std::move(resolution), request.session);
 }
 
-bool good(const compile::Resolution& resolution) {
-  return resolution.compiled_model();
+int answer(Context& context, const compile::Resolution& resolution, CommandTimings timings) {
+  timings.startup = context.runtime_load_ms();
+  timings.total = context.elapsed_ms();
+  if (!context.output.json) {
+    context.output.machine(resolution.path.native() + "\n");
+    return kDone;
+  }
+  nlohmann::json json = document("resolve");
+  json.update(to_json(resolution, timings));
+  context.output.machine_json(json);
+  return kDone;
 }
 
 int refuse(Context& context, const compile::Resolution& resolution) {
@@ -70,12 +80,12 @@ int run_resolve(Context& context, const Options& options) {
   if (!resolver) return report_error(context, "resolve", resolver.error());
   Result<compile::Resolution> resolution = fail(ErrorCode::internal, "not run");
   {
-    ProgressReporter progress(context.output, "'" + path_text(options.model) + "'");
+    ProgressReporter progress(context.output, util::quoted(options.model));
     resolution = (*resolver)->resolve(*request, progress.observer());
   }
   if (!resolution) return report_error(context, "resolve", resolution.error());
   const bool strict = options.require_compiled || context.options.strict;
-  if (!good(*resolution)) {
+  if (!resolution->compiled_model()) {
     if (strict) return refuse(context, *resolution);
     context.output.warn("the answer is the source model: " + resolution->reason);
   } else if (!resolution->reason.empty()) {
@@ -83,28 +93,13 @@ int run_resolve(Context& context, const Options& options) {
   }
   if (options.exec) return become(context, std::move(*resolution), options.command);
 
-  CommandTimings timings{.startup = context.runtime_load_ms()};
-  nlohmann::json json = document("resolve");
-  const std::string path = resolution->path.native();
-  if (options.open) {
-    json.update(to_json(*resolution, timings));
-    auto opened = open_session(context, std::move(*resolution), *request);
-    if (!opened) return report_error(context, "resolve", opened.error());
-    const auto session = std::make_shared<session::PreparedSession>(std::move(*opened));
-    context.keep_until_exit(session);
-    const auto private_owner = session->take_private_owner();  // deletes a private generation on return
-    timings.session_open = session->open_ms();
-    timings.total = context.elapsed_ms();
-    json.update(to_json(session->resolution(), timings));
-    if (context.output.json) context.output.machine_json(json);
-    if (!context.output.json) context.output.machine(path + "\n");
-    return kDone;
-  }
-  timings.total = context.elapsed_ms();
-  json.update(to_json(*resolution, timings));
-  if (context.output.json) context.output.machine_json(json);
-  if (!context.output.json) context.output.machine(path + "\n");
-  return kDone;
+  if (!options.open) return answer(context, *resolution, {});
+  auto opened = open_session(context, std::move(*resolution), *request);
+  if (!opened) return report_error(context, "resolve", opened.error());
+  const auto session = std::make_shared<session::PreparedSession>(std::move(*opened));
+  context.keep_until_exit(session);
+  const auto private_owner = session->take_private_owner();  // deletes a private generation on return
+  return answer(context, session->resolution(), {.session_open = session->open_ms()});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/result_json.hpp"
+#include "ort/executable.hpp"
 #include "ort/runtime.hpp"
 
 namespace precast::cli {
@@ -12,10 +13,9 @@ namespace {
 // genai is loaded by the commands for bundles; here only its place is told.
 std::filesystem::path find_genai(const std::string& option) {
   if (!option.empty()) return option;
-  std::error_code ignored;  // without /proc only the option finds it
-  auto folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (int up = 0; up < 4 && folder.has_relative_path(); ++up, folder = folder.parent_path()) {
-    const auto library = folder / ".deps/genai/onnxruntime_genai_core/bin/libonnxruntime-genai.so";
+  std::error_code ignored;  // what cannot be seen is not there
+  for (const auto& folder : ort::with_parents(ort::executable_directory(), ort::kCheckoutParents)) {
+    auto library = folder / ".deps/genai/onnxruntime_genai_core/bin/libonnxruntime-genai.so";
     if (std::filesystem::exists(library, ignored)) return library;
   }
   return {};

@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::uint64_t kNoSpaceBytes = 16U << 20U;
 
-std::string shown(const std::filesystem::path& path) {
-  return "'" + util::escape_invalid_utf8(path.native()) + "'";
-}
-
 WorkerRequest make_request(const Job& job) {
   const ort::Target& target = job.settings.target;
   WorkerRequest request;
@@ -80,7 +76,7 @@ JobEnd end_of_failed(const WorkerOutcome& outcome) {
 JobResult failure_of(const Job& job, const WorkerOutcome& outcome) {
   JobResult result;
   result.log_tail = outcome.log_tail;
-  const std::string model = shown(job.request.model);
+  const std::string model = util::quoted(job.request.model);
   const std::string ep = job.settings.target.ep.found.name;
   if (outcome.cancelled) {
     result.end = JobEnd::cancelled;
@@ -117,7 +113,7 @@ void recognise_full_disk(const Job& job, JobResult& result) {
   if (!volume || volume->bytes_free >= kNoSpaceBytes) return;
   result.end = JobEnd::transient;
   result.error = {ErrorCode::no_space,
-                  "no space left for compiling " + shown(job.request.model) + " (" + result.error.message + ")",
+                  "no space left for compiling " + util::quoted(job.request.model) + " (" + result.error.message + ")",
                   job.folder.output_folder(), "free some space, or use another --cache-dir"};
 }
 

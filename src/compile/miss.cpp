@@ -14,9 +14,7 @@ namespace {
 
 constexpr int kAttempts = 3;
 
-std::string shown(const std::filesystem::path& path) {
-  return "'" + util::escape_invalid_utf8(path.native()) + "'";
-}
+}  // namespace
 
 void fill_from_hit(Resolution& resolution, store::Hit hit) {
   resolution.generation = hit.marker.generation;
@@ -24,8 +22,6 @@ void fill_from_hit(Resolution& resolution, store::Hit hit) {
   resolution.path = std::move(hit.model);
   resolution.lease = std::move(hit.lease);
 }
-
-}  // namespace
 
 Resolution answer_with_source(Resolution resolution, Outcome outcome, const std::filesystem::path& model, Error error) {
   resolution.outcome = outcome;
@@ -73,7 +69,7 @@ Result<Resolution> Miss::run(Known known, Resolution resolution, const std::stri
   const std::string reason = known.identity.uncacheable.empty() ? "the inputs of the compile kept changing while it ran"
                                                                 : known.identity.uncacheable;
   return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model,
-                            {ErrorCode::busy, reason + " (" + shown(known.model.model) + ")", known.model.model,
+                            {ErrorCode::busy, reason + " (" + util::quoted(known.model.model) + ")", known.model.model,
                              "try again when nothing writes to it any more"});
 }
 
@@ -103,7 +99,7 @@ Result<std::optional<Resolution>> Miss::attempt(Known& known, Resolution& resolu
   if (!lock) {
     return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, lock.error());
   }
-  lock->announce("compiling " + shown(known.model.model) + " for " + known.settings.target.ep.found.name);
+  lock->announce("compiling " + util::quoted(known.model.model) + " for " + known.settings.target.ep.found.name);
   if (!last) {
     PRECAST_TRY_ASSIGN(auto again, known_again(known));
     const bool same = again.identity.key == known.identity.key && again.identity.uncacheable.empty();
@@ -227,8 +223,8 @@ std::optional<Error> Miss::difference_in_worker(const Known& known, const JobRes
         known.libraries.files, [&](const identity::FileEvidence& file) { return file.stat.inode == library.inode; });
     if (known_library) continue;
     return Error{ErrorCode::compile_failed,
-                 "the EP loaded " + shown(library.path) + ", which is not part of the compile's identity", library.path,
-                 "name it with --ep-extra-file"};
+                 "the EP loaded " + util::quoted(library.path) + ", which is not part of the compile's identity",
+                 library.path, "name it with --ep-extra-file"};
   }
   return std::nullopt;
 }
@@ -267,8 +263,6 @@ Result<std::optional<Resolution>> Miss::keep(const Known& known, Resolution& res
   fill_from_hit(resolution, std::move(committed->hit));
   resolution.outcome = Outcome::compiled;
   stored_ = stored;
-  // Neither may fail a compile that is stored: a record that stays is overruled by the marker.
-  (void)services_.store->remove_failed(known.identity.key);
   services_.store->record({"compile", stored.created, stored.key, stored.generation, stored.source_sha256, stored.ep,
                            store::family_of(stored), stored.compile_seconds});
   return std::move(resolution);

@@ -59,6 +59,9 @@ class Miss {
   std::optional<store::Marker> stored_;  // what this call put in the store
 };
 
+// The stored generation as the answer, with its lease.
+void fill_from_hit(Resolution& resolution, store::Hit hit);
+
 // The source model as the answer, because of `error`.
 [[nodiscard]] Resolution answer_with_source(Resolution resolution, Outcome outcome, const std::filesystem::path& model,
                                             Error error);

@@ -70,15 +70,6 @@ Result<LookedUp> look_up(store::Store& store, ort::Catalog& catalog, const ort::
   return result;
 }
 
-Resolution hit_of(Resolution resolution, store::Hit hit) {
-  resolution.outcome = Outcome::hit;
-  resolution.generation = hit.marker.generation;
-  resolution.artifacts = std::move(hit.marker.artifacts);
-  resolution.path = std::move(hit.model);
-  resolution.lease = std::move(hit.lease);
-  return resolution;
-}
-
 void record_use(store::Store& store, const Resolution& resolution, const identity::Identity& identity) {
   store.record({resolution.outcome == Outcome::hit ? "hit" : "miss",
                 util::format_rfc3339(util::Clock::system().now()),
@@ -169,41 +160,35 @@ Result<Resolution> Resolver::resolve(const Request& request, const Observer& obs
   Miss miss(*this, request, observer, digester);
   std::string problem = request.no_cache ? "--no-cache" : services_.store_problem;
   if (problem.empty()) problem = known.identity.uncacheable;
-  if (store == nullptr || !known.identity.uncacheable.empty()) {
-    resolution.reason = problem;
+  // The store's trouble is never in the way of the model.
+  const auto without_store = [&](Error error) -> Result<Resolution> {
+    if (resolution.reason.empty()) resolution.reason = error.message;
     if (request.accept_private) return miss.run_private(known, std::move(resolution));
-    return answer_with_source(
-        std::move(resolution), Outcome::uncached, known.model.model,
-        {request.no_cache ? ErrorCode::unsupported : ErrorCode::io, problem, known.model.model, ""});
+    return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, std::move(error));
+  };
+  if (store == nullptr || !known.identity.uncacheable.empty()) {
+    return without_store({request.no_cache ? ErrorCode::unsupported : ErrorCode::io, problem, known.model.model, ""});
   }
 
   LookedUp found;
   found.miss_reason = "--rebuild";
   if (!request.rebuild) {
     auto looked = look_up(*store, *catalog, resolution.target, known.identity.key);
-    if (!looked) {
-      // The store's trouble is never in the way of the model.
-      if (request.accept_private) {
-        resolution.reason = looked.error().message;
-        return miss.run_private(known, std::move(resolution));
-      }
-      return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, looked.error());
-    }
+    if (!looked) return without_store(looked.error());
     found = std::move(*looked);
   }
   resolution.timings.lookup = watch.lap_ms();
   if (found.hit) {
-    resolution = hit_of(std::move(resolution), std::move(*found.hit));
+    fill_from_hit(resolution, std::move(*found.hit));
+    resolution.outcome = Outcome::hit;
     record_use(*store, resolution, known.identity);
     return resolution;
   }
   resolution.reason = found.miss_reason;
   const identity::Identity identity = known.identity;
   if (!store->writable()) {
-    Error error{ErrorCode::io, "the store cannot be written, and has no entry for this model", store->layout().root(),
-                "make it writable, or use another --cache-dir"};
-    if (request.accept_private) return miss.run_private(known, std::move(resolution));
-    return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, std::move(error));
+    return without_store({ErrorCode::io, "the store cannot be written, and has no entry for this model",
+                          store->layout().root(), "make it writable, or use another --cache-dir"});
   }
   PRECAST_TRY_ASSIGN(auto done, miss.run(std::move(known), std::move(resolution), found.stale));
   record_use(*store, done, identity);

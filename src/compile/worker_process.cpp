@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "identity/links.hpp"
+#include "ort/executable.hpp"
+#include "process/descriptor_posix.hpp"
 #include "process/supervisor.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
@@ -21,6 +23,7 @@ namespace precast::compile {
 
 namespace {
 
+using process::Descriptor;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t kLogLimit = 16U << 20U;
@@ -28,31 +31,6 @@ constexpr std::size_t kTailBytes = 4096;
 constexpr milliseconds kTick{250};
 constexpr milliseconds kEndGrace{6000};        // for the supervisor to end its descendants (it takes at most 5 s)
 constexpr milliseconds kAfterCompile{60'000};  // and twice the compile: for the reload check
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int value) : value_(value) {}
-  ~Descriptor() { reset(); }
-  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    if (this != &other) {
-      reset();
-      value_ = std::exchange(other.value_, -1);
-    }
-    return *this;
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return value_; }
-  void reset() {
-    if (value_ >= 0) ::close(value_);
-    value_ = -1;
-  }
-
- private:
-  int value_ = -1;
-};
 
 Error system_error(const char* doing) {
   return {ErrorCode::io, std::string("cannot ") + doing + " for precast-worker: " + std::strerror(errno), {}, {}};
@@ -264,8 +242,7 @@ Result<std::filesystem::path> find_worker(fs::FileSystem& fs, const std::filesys
     candidates.emplace_back(variable);
   } else {
     asked.clear();
-    std::error_code ignored;  // without /proc there is no "beside", and the error below says what to do
-    const auto folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+    const auto folder = ort::executable_directory();  // without /proc there is none, and the error below says so
     candidates.push_back(folder / "precast-worker");
     candidates.push_back(folder.parent_path() / "libexec" / "precast" / "precast-worker");
   }

@@ -146,7 +146,7 @@ std::string level_name(int level) {
 json session_field(const Settings& settings) {
   json free_dimensions = json::object();
   for (const auto& [name, size] : settings.free_dimensions) free_dimensions[util::escape_invalid_utf8(name)] = size;
-  return {{"config", text_map(compile_config(settings))},
+  return {{"config", text_map(compile_session_config(settings))},
           {"optimization_level", level_name(settings.optimization_level)},
           {"free_dimensions", free_dimensions}};
 }

@@ -172,8 +172,7 @@ Result<OptionFields> option_fields(fs::FileSystem& fs, Digester& digester, const
   const ort::EpSpec* const spec = settings.target.ep.found.spec;
   OptionFields fields;
   FileOptions files;
-  for (const auto& [key, value] : settings.target.provider_options) {
-    if (spec != nullptr && !settings.strict_options && ort::matches_any(spec->run_time_options, key)) continue;
+  for (const auto& [key, value] : compile_provider_options(settings)) {
     std::string& field = fields.provider_options[key];
     if (value.empty()) continue;
     if (is_load_config(settings, key)) {
@@ -194,16 +193,12 @@ Result<OptionFields> option_fields(fs::FileSystem& fs, Digester& digester, const
   return fields;
 }
 
-std::map<std::string, std::string> compile_config(const Settings& settings) {
+std::map<std::string, std::string> compile_session_config(const Settings& settings) {
   std::map<std::string, std::string> result;
   for (const auto& [key, value] : settings.session_config) {
     if (!matches(kRunTimeConfig, key)) result.emplace(key, value);
   }
   return result;
-}
-
-std::map<std::string, std::string> compile_session_config(const Settings& settings) {
-  return compile_config(settings);
 }
 
 std::map<std::string, std::string> compile_provider_options(const Settings& settings) {

@@ -14,9 +14,6 @@ struct OptionFields {
 };
 [[nodiscard]] Result<OptionFields> option_fields(fs::FileSystem& fs, Digester& digester, const Settings& settings);
 
-// Config entries without those that only steer running, or that precast sets itself.
-[[nodiscard]] std::map<std::string, std::string> compile_config(const Settings& settings);
-
 // bad_input naming the key when a setting would leave a part of the result outside of it: weightless contexts,
 // initialisers kept in other files, custom-op libraries that no --ep-extra-file brings into the identity.
 [[nodiscard]] Result<void> check_self_contained(fs::FileSystem& fs, const Settings& settings);

@@ -104,6 +104,10 @@ std::string escape_invalid_utf8(std::string_view text) {
   return escaped;
 }
 
+std::string quoted(const std::filesystem::path& path) {
+  return "'" + escape_invalid_utf8(path.native()) + "'";
+}
+
 bool is_hex(std::string_view text, std::size_t length) {
   return text.size() == length && std::ranges::all_of(text, is_lower_hex);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,8 @@ namespace precast::util {
 [[nodiscard]] bool is_utf8(std::string_view text);
 // Bytes that are not UTF-8, and control characters other than tab and newline, as \xNN: always valid UTF-8.
 [[nodiscard]] std::string escape_invalid_utf8(std::string_view text);
+// A path as messages show it: escaped, between single quotes.
+[[nodiscard]] std::string quoted(const std::filesystem::path& path);
 [[nodiscard]] bool is_hex(std::string_view text, std::size_t length);  // lower case, exactly that long
 [[nodiscard]] bool is_uuid(std::string_view text);                     // 8-4-4-4-12 lower-case hex
 [[nodiscard]] std::string new_uuid();                                  // random (version 4), from getrandom(2)
