@@ -50,7 +50,7 @@ Running::Running(const stdfs::path& scratch, const std::string& program, std::ve
   err_ = scratch / ("err-" + id);
   stdfs::create_directories(scratch / "home");
   Environment all{{"PATH", "/usr/bin:/bin"}, {"HOME", (scratch / "home").native()}, {"TMPDIR", scratch.native()}};
-  for (const char* name : {"ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"}) {
+  for (const char* name : {"ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TBB_ENABLE_SANITIZERS"}) {
     if (const char* value = std::getenv(name); value != nullptr) all[name] = value;
   }
   for (const auto& [name, value] : env) all[name] = value;
