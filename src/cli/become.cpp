@@ -11,6 +11,7 @@
 
 #include "cli/command.hpp"
 #include "cli/signals.hpp"
+#include "compile/work_folder.hpp"
 
 namespace precast::cli {
 
@@ -46,8 +47,9 @@ int cannot_run(Context& context, const std::string& program) {
        program, "name a program behind --exec --"});
 }
 
-// Stays as the parent, so that the private generation can be deleted afterwards.
-int run_as_parent(Context& context, std::vector<std::string>& command) {
+// Stays as the parent, so that the private generation can be deleted afterwards, and ends as the program did.
+int run_as_parent(Context& context, compile::Resolution& resolution, std::vector<std::string>& command) {
+  resolution.private_owner->inherit_lease_on_exec();
   const pid_t child = ::fork();
   if (child == 0) {
     execute(context, command);
@@ -59,7 +61,9 @@ int run_as_parent(Context& context, std::vector<std::string>& command) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   pass_signals_to(0);
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  resolution.private_owner.reset();
+  end_by_signal(WTERMSIG(status));
 }
 
 }  // namespace
@@ -68,7 +72,7 @@ int become(Context& context, compile::Resolution resolution, std::vector<std::st
   command = with_path(std::move(command), resolution.path.native());
   ::setenv("PRECAST_MODEL", resolution.path.c_str(), 1);
   if (!context.telemetry_was_set) ::unsetenv("ORT_DISABLE_TELEMETRY");
-  if (resolution.private_owner) return run_as_parent(context, command);
+  if (resolution.private_owner) return run_as_parent(context, resolution, command);
   resolution.lease.inherit_on_exec();
   execute(context, command);
   return cannot_run(context, command.front());

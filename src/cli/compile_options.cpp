@@ -88,6 +88,11 @@ Result<compile::Request> make_request(const CompileOptions& options, const Globa
     }
     request.extra_files.push_back(path);
   }
+  for (const std::string& name : options.worker_env) {
+    if (!name.empty() && name.find('=') == std::string::npos) continue;
+    return fail(ErrorCode::bad_input, "--worker-env '" + name + "' is not the name of a variable", {},
+                "set the variable in precast's own environment and name it with --worker-env NAME");
+  }
   request.worker_environment = options.worker_env;
   request.rebuild = options.rebuild;
   request.no_cache = options.no_cache;

@@ -48,6 +48,7 @@ Result<store::Store*> Context::store() {
   opening.root = store::default_root(options.cache_dir);
   opening.allow_network = options.allow_network_store;
   opening.keep = options.keep;
+  opening.cancel = &cancel;
   opening.verify = options.verify == "always" ? store::VerifyMode::always : store::VerifyMode::automatic;
   PRECAST_TRY_ASSIGN(store_, store::Store::open(file_system(), opening));
   return store_.get();

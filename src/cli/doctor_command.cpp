@@ -5,7 +5,6 @@
 #include "cli/exit_code.hpp"
 #include "cli/result_json.hpp"
 #include "compile/worker_process.hpp"
-#include "process/child.hpp"
 #include "util/text.hpp"
 
 namespace precast::cli {
@@ -65,17 +64,9 @@ void check_eps(Context& context, std::vector<Check>& checks) {
 Check check_worker(Context& context) {
   const auto worker = compile::find_worker(context.file_system(), {});
   if (!worker) return failed_check("precast-worker", worker.error());
-  auto child = process::Child::spawn({.program = *worker,
-                                      .arguments = {"--version"},
-                                      .environment = process::current_environment(),
-                                      .working_directory = {},
-                                      .descriptors = {}});
-  if (!child) return failed_check("precast-worker", child.error());
-  const auto exit = child->wait(std::chrono::seconds(10));
-  if (!exit) return failed_check("precast-worker", exit.error());
-  const bool ok = *exit && (*exit)->code == 0;
-  return {"precast-worker", ok, path_text(*worker) + (ok ? "" : " does not run"),
-          ok ? "" : "build or install precast-worker with precast, or name it with PRECAST_WORKER"};
+  const auto said = compile::ask_worker_version(*worker);
+  if (!said) return failed_check("precast-worker", said.error());
+  return {"precast-worker", true, path_text(*worker), ""};
 }
 
 Check check_store(Context& context) {

@@ -1,5 +1,7 @@
 #include "cli/globals.hpp"
 
+#include <cstdlib>
+
 #include <CLI/CLI.hpp>
 
 namespace precast::cli {
@@ -54,6 +56,36 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
       ->type_name("TIME")
       ->capture_default_str()
       ->group(group);
+}
+
+EnvironmentOptions::EnvironmentOptions(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_envname();
+    const char* const value = name.empty() ? nullptr : std::getenv(name.c_str());
+    if (value == nullptr || *value == '\0') continue;
+    hidden_.push_back({option, name, value});
+    ::unsetenv(name.c_str());
+  }
+}
+
+EnvironmentOptions::~EnvironmentOptions() {
+  for (const Hidden& one : hidden_) ::setenv(one.name.c_str(), one.value.c_str(), 1);
+}
+
+// The other seam to CLI11's exceptions.
+Result<void> EnvironmentOptions::apply() {
+  for (const Hidden& one : hidden_) {
+    if (one.option->count() != 0) continue;
+    try {
+      one.option->add_result(one.value);
+      one.option->run_callback();
+    } catch (const CLI::Error&) {
+      return fail(ErrorCode::bad_input, one.name + "='" + one.value + "' is not a value for " + one.option->get_name(),
+                  {},
+                  "correct the variable or unset it; precast --help shows what " + one.option->get_name() + " takes");
+    }
+  }
+  return {};
 }
 
 Result<std::pair<std::string, std::string>> parse_pair(const std::string& text, const std::string& option) {

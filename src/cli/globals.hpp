@@ -11,7 +11,8 @@
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's own name
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace precast::cli {
 
@@ -35,6 +36,26 @@ struct GlobalOptions {
 };
 
 void add_global_options(CLI::App& app, GlobalOptions& options);
+
+// The PRECAST_* variables of options that the command line did not give. CLI11 would look at them while it parses, and
+// a wrong one would make even --help fail and be blamed on the option: constructed before the parse it hides them;
+// apply() takes them afterwards, and its error names the variable.
+class EnvironmentOptions {
+ public:
+  explicit EnvironmentOptions(CLI::App& app);
+  ~EnvironmentOptions();  // they are there again, for whatever is started
+  EnvironmentOptions(const EnvironmentOptions&) = delete;
+  EnvironmentOptions& operator=(const EnvironmentOptions&) = delete;
+  [[nodiscard]] Result<void> apply();
+
+ private:
+  struct Hidden {
+    CLI::Option* option;
+    std::string name;
+    std::string value;
+  };
+  std::vector<Hidden> hidden_;
+};
 
 // "NAME=PATH" -> {NAME, PATH}; bad_input naming `option` otherwise.
 [[nodiscard]] Result<std::pair<std::string, std::string>> parse_pair(const std::string& text,

@@ -26,10 +26,22 @@ bool wants_json(int argc, char** argv) {
   return false;
 }
 
+int refuse_usage(Output& output, const Error& error) {
+  if (output.json) {
+    nlohmann::json json = document("precast");
+    json["error"] = to_json(error);
+    output.machine_json(json);
+  }
+  output.error(error);
+  return kUsage;
+}
+
 // CLI11 throws for help as for errors; this is the seam.
 int parse(CLI::App& app, int argc, char** argv, Output& output) {
   try {
+    EnvironmentOptions variables(app);
     app.parse(argc, argv);
+    if (const auto applied = variables.apply(); !applied) return refuse_usage(output, applied.error());
     return -1;
   } catch (const CLI::CallForHelp&) {
     output.machine(app.help());
@@ -37,15 +49,8 @@ int parse(CLI::App& app, int argc, char** argv, Output& output) {
   } catch (const CLI::Success&) {
     return kDone;
   } catch (const CLI::ParseError& e) {
-    const Error error{
-        ErrorCode::bad_input, e.what(), {}, "precast --help and precast COMMAND --help show what there is"};
-    if (output.json) {
-      nlohmann::json json = document("precast");
-      json["error"] = to_json(error);
-      output.machine_json(json);
-    }
-    output.error(error);
-    return kUsage;
+    return refuse_usage(
+        output, {ErrorCode::bad_input, e.what(), {}, "precast --help and precast COMMAND --help show what there is"});
   }
 }
 

@@ -13,7 +13,11 @@ void handle_signals(Output& output, util::CancelToken& cancel);
 // Unblocks the signals, for becoming another program.
 void restore_signals();
 
-// While `pid` is not 0 the signals are passed on to it instead.
+// While `pid` is not 0 these signals, and SIGQUIT, SIGUSR1 and SIGUSR2, are passed on to it instead, unless they come
+// from the terminal, which gives them to `pid` itself.
 void pass_signals_to(int pid);
+
+// Ends this process by that signal, as the program that it stood for did, without a core file of its own.
+[[noreturn]] void end_by_signal(int signal);
 
 }  // namespace precast::cli

@@ -1,7 +1,10 @@
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <thread>
+
+#include <sys/resource.h>
 
 #include <pthread.h>
 #include <unistd.h>
@@ -28,13 +31,25 @@ sigset_t handled_signals() {
   return set;
 }
 
+// Async-signal-safe.
+void pass_on(const siginfo_t& info) {
+  const int pid = passed_to.load();
+  if (pid != 0 && info.si_code != SI_KERNEL) ::kill(pid, info.si_signo);
+}
+
+void pass_on_handler(int /*signal*/, siginfo_t* info, void* /*context*/) {
+  const int error = errno;
+  pass_on(*info);
+  errno = error;
+}
+
 void wait_for_signals(Output& output, util::CancelToken& cancel) {
   const sigset_t set = handled_signals();
   for (;;) {
-    int signal = 0;
-    if (sigwait(&set, &signal) != 0) continue;
-    if (const int pid = passed_to.load(); pid != 0) {
-      ::kill(pid, signal);
+    siginfo_t info{};
+    if (sigwaitinfo(&set, &info) < 0) continue;
+    if (passed_to.load() != 0) {
+      pass_on(info);
       continue;
     }
     if (!cancel.cancelled()) {
@@ -65,6 +80,27 @@ void restore_signals() {
 
 void pass_signals_to(int pid) {
   passed_to.store(pid);
+  if (pid == 0) return;
+  struct sigaction action{};
+  action.sa_sigaction = pass_on_handler;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  for (const int signal : {SIGQUIT, SIGUSR1, SIGUSR2}) {
+    struct sigaction before{};
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
+    (void)sigaction(signal, &action, nullptr);
+  }
+}
+
+void end_by_signal(int signal) {
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  std::signal(signal, SIG_DFL);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  ::raise(signal);
+  ::_exit(128 + signal);  // a signal that does not end a process
 }
 
 }  // namespace precast::cli

@@ -106,6 +106,29 @@ JobResult failure_of(const Job& job, const WorkerOutcome& outcome) {
   return result;
 }
 
+// The work folder is gone when the words are read, so they name what lies in it without it.
+void forget_work_folder(const Job& job, JobResult& result) {
+  const std::filesystem::path folder = job.folder.output_folder().parent_path();
+  for (const auto& inner : {job.folder.output_folder(), job.folder.work_folder(), job.folder.source_folder(), folder}) {
+    const std::string prefix = util::escape_to_line(inner.native()) + "/";
+    for (std::size_t at = 0; (at = result.error.message.find(prefix, at)) != std::string::npos;) {
+      result.error.message.erase(at, prefix.size());
+    }
+  }
+  if (result.error.path.native().starts_with(folder.native() + "/")) result.error.path = job.request.model;
+}
+
+// Somebody deleted the store, or the temporary folder, during the compile: no fault of the EP's.
+void recognise_deleted_folder(const Job& job, JobResult& result) {
+  if (result.end == JobEnd::good || result.end == JobEnd::cancelled) return;
+  const std::filesystem::path folder = job.folder.output_folder();
+  if (fs::exists(job.services.file_system, folder)) return;
+  result.end = JobEnd::transient;
+  result.error = {ErrorCode::io,
+                  "the folder in which " + util::quoted(job.request.model) + " was compiled was deleted meanwhile",
+                  folder.parent_path().parent_path(), "try again, and delete a store only when nothing uses it"};
+}
+
 // A full disk shows as any EP error; it must not be remembered as the model's fault.
 void recognise_full_disk(const Job& job, JobResult& result) {
   if (result.end != JobEnd::compile_failed && result.end != JobEnd::crashed) return;
@@ -189,6 +212,8 @@ JobResult run_job(const Job& job, Timings& timings) {
   }
   if (job.on_stage) job.on_stage(Stage::checking);
   result = judge(job, *worker, *outcome);
+  forget_work_folder(job, result);
+  recognise_deleted_folder(job, result);
   take_timings(*outcome, timings);
   return result;
 }

@@ -14,6 +14,10 @@ namespace {
 
 constexpr int kAttempts = 3;
 
+Error interrupted(const char* when, const std::filesystem::path& model) {
+  return {ErrorCode::cancelled, std::string("interrupted ") + when + " " + util::quoted(model), model, {}};
+}
+
 }  // namespace
 
 void fill_from_hit(Resolution& resolution, store::Hit hit) {
@@ -83,7 +87,7 @@ Result<std::optional<Resolution>> Miss::attempt(Known& known, Resolution& resolu
     staged.emplace(std::move(work));
     PRECAST_TRY_ASSIGN(staged_model, stage_source(services_.file_system, known.model.model, known.model.facts,
                                                   staged->source_folder()));
-    identity::HashingDigester hashing(services_.file_system);
+    identity::HashingDigester hashing(services_.file_system, services_.cancel);
     PRECAST_TRY_ASSIGN(auto copy, identity::take_model_evidence(services_.file_system, hashing, staged_model));
     copy.model = known.model.model;
     known.model = std::move(copy);
@@ -95,7 +99,9 @@ Result<std::optional<Resolution>> Miss::attempt(Known& known, Resolution& resolu
   util::Stopwatch watch;
   auto lock = services_.store->lock_key(known.identity.key, wait_options(Stage::waiting));
   resolution.timings.lock_wait += watch.lap_ms();
-  if (!lock && lock.error().code == ErrorCode::cancelled) return std::unexpected(lock.error());
+  if (!lock && lock.error().code == ErrorCode::cancelled) {
+    return std::unexpected(interrupted("while waiting for another compile of", known.model.model));
+  }
   if (!lock) {
     return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, lock.error());
   }
@@ -120,7 +126,9 @@ Result<std::optional<Resolution>> Miss::locked(Known& known, Resolution& resolut
   util::Stopwatch watch;
   auto slot = services_.store->acquire_compile_slot(wait_options(Stage::waiting_for_slot));
   resolution.timings.lock_wait += watch.lap_ms();
-  if (!slot && slot.error().code == ErrorCode::cancelled) return std::unexpected(slot.error());
+  if (!slot && slot.error().code == ErrorCode::cancelled) {
+    return std::unexpected(interrupted("while waiting for a compile slot for", known.model.model));
+  }
   if (!slot) return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, slot.error());
 
   const bool private_copy = staged.has_value();
@@ -244,6 +252,7 @@ Result<std::optional<Resolution>> Miss::keep(const Known& known, Resolution& res
   util::Stopwatch watch;
   auto committed = services_.store->commit(folder.take_store_work(), std::move(marker));
   resolution.timings.store += watch.lap_ms();
+  if (!committed && committed.error().code == ErrorCode::cancelled) return std::unexpected(committed.error());
   if (!committed) {
     return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, committed.error());
   }
@@ -307,8 +316,12 @@ void Miss::remember(const Known& known, const JobResult& job) {
 }
 
 Result<Resolution> Miss::run_private(const Known& known, Resolution resolution) {
-  PRECAST_TRY_ASSIGN(auto made, WorkFolder::temporary(services_.file_system));
-  auto folder = std::make_shared<WorkFolder>(std::move(made));
+  auto made = WorkFolder::temporary(services_.file_system);
+  if (!made) {
+    resolution.reason = made.error().message;
+    return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, made.error());
+  }
+  auto folder = std::make_shared<WorkFolder>(*std::move(made));
   PRECAST_TRY_ASSIGN(const auto model, model_for_worker(known, *folder));
   const JobResult job =
       run_job({services_, request_, known.settings, model, *folder, [this](Stage s) { tell(s); }}, resolution.timings);

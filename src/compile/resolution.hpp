@@ -50,6 +50,8 @@ struct Timings {  // milliseconds
   double sync = 0;          // of `store`: what the disk took to make it durable
 };
 
+class WorkFolder;
+
 struct Resolution {
   Outcome outcome = Outcome::uncached;
   std::string reason;          // why a miss, uncacheable or failed; empty on a hit
@@ -61,9 +63,9 @@ struct Resolution {
   std::vector<store::Artifact> artifacts;
   ort::Target target;
   Timings timings;
-  bool private_generation = false;      // compiled for this caller alone, and not kept
-  store::Lease lease;                   // keeps the generation alive
-  std::shared_ptr<void> private_owner;  // deletes a private generation when the last copy goes
+  bool private_generation = false;            // compiled for this caller alone, and not kept
+  store::Lease lease;                         // keeps the generation alive
+  std::shared_ptr<WorkFolder> private_owner;  // deletes a private generation when the last copy goes
   [[nodiscard]] bool compiled_model() const {
     return outcome == Outcome::hit || outcome == Outcome::compiled || outcome == Outcome::precompiled ||
            private_generation;

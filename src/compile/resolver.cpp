@@ -118,7 +118,7 @@ Result<Resolver::Libraries> Resolver::library_evidence(identity::Digester& diges
 Result<Resolution> Resolver::resolve(const Request& request, const Observer& observer) {
   fs::FileSystem& fs = services_.file_system;
   store::Store* store = request.no_cache ? nullptr : services_.store;
-  identity::HashingDigester hashing(fs);
+  identity::HashingDigester hashing(fs, services_.cancel);
   identity::Digester& digester = store != nullptr ? static_cast<identity::Digester&>(store->memo()) : hashing;
   if (observer) observer({});
   util::Stopwatch watch;

@@ -1,5 +1,6 @@
 #include "compile/worker_process.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -251,11 +252,36 @@ Result<std::filesystem::path> find_worker(fs::FileSystem& fs, const std::filesys
     const auto stat = fs.stat(absolute);
     if (stat && stat->kind == fs::FileKind::regular) return absolute;
   }
-  const std::string where = util::escape_invalid_utf8(candidates.front().native());
+  const std::string where = util::escape_to_line(candidates.front().native());
   return fail(ErrorCode::not_found,
               asked.empty() ? "precast-worker is not beside precast ('" + where + "')"
                             : asked + " names '" + where + "', which is not a file",
               candidates.front(), "build or install precast-worker with precast, or name it with PRECAST_WORKER");
+}
+
+Result<void> ask_worker_version(const std::filesystem::path& worker) {
+  const auto refuse = [&](const std::string& what) {
+    return fail(ErrorCode::not_found, util::quoted(worker) + " " + what, worker,
+                "build or install precast-worker with precast, or name it with PRECAST_WORKER");
+  };
+  PRECAST_TRY_ASSIGN(const auto pipe, process::make_pipe());
+  const Descriptor said(pipe.first);
+  Descriptor theirs(pipe.second);
+  make_non_blocking(said.get());
+  PRECAST_TRY_ASSIGN(auto child, process::Child::spawn({.program = worker,
+                                                        .arguments = {"--version"},
+                                                        .environment = process::current_environment(),
+                                                        .working_directory = {},
+                                                        .descriptors = {{theirs.get(), 1}}}));
+  theirs.reset();
+  PRECAST_TRY_ASSIGN(const auto exit, child.wait(std::chrono::seconds(10)));
+  if (!exit) return refuse("does not answer --version");
+  if (exit->code != 0) return refuse("does not run: " + exit->describe());
+  char text[256];
+  const ssize_t count = ::read(said.get(), text, sizeof text);
+  const std::string_view line = util::trim({text, static_cast<std::size_t>(std::max<ssize_t>(count, 0))});
+  if (line == "precast-worker " PRECAST_VERSION) return {};
+  return refuse("says it is '" + util::escape_to_line(line) + "', not precast-worker " PRECAST_VERSION);
 }
 
 }  // namespace precast::compile

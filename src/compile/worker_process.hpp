@@ -49,4 +49,7 @@ struct WorkerOutcome {
 // By option, PRECAST_WORKER, beside the executable, in the installed libexec; absent: not_found with a hint.
 [[nodiscard]] Result<std::filesystem::path> find_worker(fs::FileSystem& fs, const std::filesystem::path& option);
 
+// Runs `worker --version` (at most 10 s) and accepts only this version's own answer.
+[[nodiscard]] Result<void> ask_worker_version(const std::filesystem::path& worker);
+
 }  // namespace precast::compile

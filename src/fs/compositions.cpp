@@ -11,8 +11,11 @@
 namespace precast::fs {
 namespace {
 
+constexpr std::string_view kTemporaryPrefix = ".precast-";
+constexpr std::string_view kTemporarySuffix = ".tmp";
+
 std::string shown(const stdfs::path& path) {
-  return util::escape_invalid_utf8(path.native());
+  return util::escape_to_line(path.native());
 }
 
 stdfs::path folder_of(const stdfs::path& path) {
@@ -43,6 +46,8 @@ Result<std::string> read_to_end(FileSystem& fs, File& file, std::uint64_t size, 
 
 Result<void> write_new_file(FileSystem& fs, const stdfs::path& path, std::string_view bytes, Durability durability) {
   PRECAST_TRY_ASSIGN(File file, fs.open(path, OpenMode::create_new));
+  // Tells remove_left_temporary that somebody is at it. Where files cannot be locked, its age has to do.
+  (void)fs.try_lock(file, LockKind::exclusive);
   PRECAST_TRY(fs.write(file, std::as_bytes(std::span(bytes))));
   if (durability == Durability::durable) PRECAST_TRY(fs.sync(file));
   return fs.close(file);
@@ -93,7 +98,7 @@ Result<std::string> read_small_file(FileSystem& fs, const stdfs::path& path, std
 Result<void> write_file_atomically(FileSystem& fs, const stdfs::path& path, std::string_view bytes,
                                    Durability durability) {
   const stdfs::path folder = folder_of(path);
-  const stdfs::path temporary = folder / (".precast-" + util::new_uuid() + ".tmp");
+  const stdfs::path temporary = folder / fmt::format("{}{}{}", kTemporaryPrefix, util::new_uuid(), kTemporarySuffix);
   if (auto written = write_and_rename(fs, temporary, path, bytes, durability); !written) {
     // Often not even made; and a second failure would only hide the first one.
     [[maybe_unused]] const auto ignored = fs.unlink(temporary);
@@ -101,6 +106,21 @@ Result<void> write_file_atomically(FileSystem& fs, const stdfs::path& path, std:
   }
   if (durability == Durability::durable) return fs.sync_directory(folder);
   return {};
+}
+
+bool is_temporary(std::string_view name) {
+  if (!name.starts_with(kTemporaryPrefix) || !name.ends_with(kTemporarySuffix)) return false;
+  name.remove_prefix(kTemporaryPrefix.size());
+  return name.size() > kTemporarySuffix.size() && util::is_uuid(name.substr(0, name.size() - kTemporarySuffix.size()));
+}
+
+void remove_left_temporary(FileSystem& fs, const stdfs::path& path) {
+  auto file = fs.open(path, OpenMode::lock_existing);
+  if (!file) return;
+  const auto stat = fs.stat(*file);
+  const auto locked = fs.try_lock(*file, LockKind::exclusive);
+  if (!stat || stat->kind != FileKind::regular || !locked || !*locked) return;
+  [[maybe_unused]] const auto ignored = fs.unlink(path);  // what stays is tried again by the next sweep
 }
 
 Result<void> make_directories(FileSystem& fs, const stdfs::path& path, std::uint32_t mode, Durability durability) {

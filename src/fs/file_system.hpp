@@ -134,12 +134,17 @@ class FileSystem {
 
 // The whole of a small regular file; more than `limit` bytes, or not a regular file: an error that says so.
 [[nodiscard]] Result<std::string> read_small_file(FileSystem& fs, const stdfs::path& path, std::uint64_t limit);
-// Temporary file beside `path` (".precast-<uuid>.tmp"), mode 0600, renamed over it. Durable: file fsynced before and
-// folder after the rename. On failure no temporary file is left, and `path` is as it was (or new, if only the folder's
-// fsync failed).
+// Temporary file beside `path` (".precast-<uuid>.tmp"), mode 0600, locked while it is written, renamed over it.
+// Durable: file fsynced before and folder after the rename. On failure no temporary file is left, and `path` is as it
+// was (or new, if only the folder's fsync failed).
 enum class Durability : std::uint8_t { none, durable };
 [[nodiscard]] Result<void> write_file_atomically(FileSystem& fs, const stdfs::path& path, std::string_view bytes,
                                                  Durability durability);
+// Whether `name` is that of such a temporary file.
+[[nodiscard]] bool is_temporary(std::string_view name);
+// Deletes one whose writer was killed; left alone while somebody writes it. A writer that was just started may not have
+// locked it yet: the caller goes by its age too.
+void remove_left_temporary(FileSystem& fs, const stdfs::path& path);
 // Every missing folder from the root down; durable: each new one's parent fsynced.
 [[nodiscard]] Result<void> make_directories(FileSystem& fs, const stdfs::path& path, std::uint32_t mode,
                                             Durability durability);

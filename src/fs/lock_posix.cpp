@@ -49,7 +49,7 @@ constexpr milliseconds kLongestPause{50};
 constexpr milliseconds kReportEvery{1000};
 
 std::string shown(const stdfs::path& path) {
-  return util::escape_invalid_utf8(path.native());
+  return util::escape_to_line(path.native());
 }
 
 void pause_for(milliseconds pause, const util::CancelToken* cancel) {
@@ -73,7 +73,7 @@ class Wait {
 
   Result<void> check_cancelled() const {
     if (options_.cancel == nullptr || !options_.cancel->cancelled()) return {};
-    return fail(ErrorCode::cancelled, fmt::format("waiting for the lock '{}' was cancelled", shown(path_)), path_);
+    return fail(ErrorCode::cancelled, fmt::format("interrupted while waiting for the lock '{}'", shown(path_)), path_);
   }
 
   // After an attempt that failed.

@@ -15,6 +15,8 @@ ErrorCode code_of(int error_number) {
     case ENOENT:
     case ENOTDIR:
       return ErrorCode::not_found;
+    case ENAMETOOLONG:
+      return ErrorCode::bad_input;
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
@@ -42,7 +44,7 @@ std::string hint_of(int error_number) {
 }
 
 std::string shown(const stdfs::path& path) {
-  return util::escape_invalid_utf8(path.native());
+  return util::escape_to_line(path.native());
 }
 
 std::string words_of(int error_number) {

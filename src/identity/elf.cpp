@@ -21,7 +21,7 @@ constexpr std::size_t kMaxName = 4096;  // PATH_MAX; an RPATH may be longer in t
 constexpr std::size_t kMaxNeeded = 1024;
 
 std::unexpected<Error> broken(const fs::File& file, std::string_view rule) {
-  return fail(ErrorCode::corrupt, "'" + file.path().string() + "' is no valid shared library: " + std::string(rule),
+  return fail(ErrorCode::corrupt, util::quoted(file.path()) + " is no valid shared library: " + std::string(rule),
               file.path(), "Install the library again.");
 }
 
@@ -169,7 +169,7 @@ Result<ElfRead> read_elf(fs::FileSystem& fs, const std::filesystem::path& path) 
   PRECAST_TRY_ASSIGN(result.stat, fs.stat(file));
   result.stat = evidence_stat(result.stat);
   if (result.stat.kind != fs::FileKind::regular) {
-    return fail(ErrorCode::bad_input, "'" + path.string() + "' is not a regular file", path);
+    return fail(ErrorCode::bad_input, util::quoted(path) + " is not a regular file", path);
   }
   std::array<Elf64_Ehdr, 1> header{};
   PRECAST_TRY_ASSIGN(const std::size_t count, read_up_to(fs, file, std::as_writable_bytes(std::span(header)), 0));
@@ -180,7 +180,7 @@ Result<ElfRead> read_elf(fs::FileSystem& fs, const std::filesystem::path& path) 
   result.facts.machine = header[0].e_machine;
   PRECAST_TRY_ASSIGN(const fs::FileStat after, fs.stat(file));
   if (evidence_stat(after) != result.stat) {
-    return fail(ErrorCode::busy, "'" + path.string() + "' changes while it is read", path,
+    return fail(ErrorCode::busy, util::quoted(path) + " changes while it is read", path,
                 "Wait until nobody writes it any more.");
   }
   return result;

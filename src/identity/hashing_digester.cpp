@@ -9,6 +9,7 @@
 
 #include "identity/links.hpp"
 #include "util/sha256.hpp"
+#include "util/text.hpp"
 #include "util/try.hpp"
 
 namespace precast::identity {
@@ -19,10 +20,13 @@ constexpr std::uint64_t kWorthAThread = 4 * kBlock;  // less is hashed before a 
 constexpr std::size_t kMaxThreads = 8;
 constexpr int kAttempts = 3;
 
-Result<std::string> hash_stream(fs::FileSystem& fs, fs::File& file) {
+Result<std::string> hash_stream(fs::FileSystem& fs, fs::File& file, const util::CancelToken* cancel) {
   const auto block = std::make_unique_for_overwrite<std::byte[]>(kBlock);
   util::Sha256 sha256;
   for (;;) {
+    if (cancel != nullptr && cancel->cancelled()) {
+      return fail(ErrorCode::cancelled, "interrupted while reading " + util::quoted(file.path()), file.path());
+    }
     PRECAST_TRY_ASSIGN(const std::size_t count, fs.read(file, {block.get(), kBlock}));
     if (count == 0) return sha256.finish_hex();
     sha256.update({block.get(), count});
@@ -30,17 +34,18 @@ Result<std::string> hash_stream(fs::FileSystem& fs, fs::File& file) {
 }
 
 // nullopt: the file or its links changed meanwhile.
-Result<std::optional<FileEvidence>> try_hash(fs::FileSystem& fs, const std::filesystem::path& path) {
+Result<std::optional<FileEvidence>> try_hash(fs::FileSystem& fs, const std::filesystem::path& path,
+                                             const util::CancelToken* cancel) {
   FileEvidence evidence;
   evidence.path = path;
   PRECAST_TRY_ASSIGN(evidence.links, links_on_path(fs, path));
   PRECAST_TRY_ASSIGN(fs::File file, fs.open(path, fs::OpenMode::read));
   PRECAST_TRY_ASSIGN(const fs::FileStat before, fs.stat(file));
   if (before.kind != fs::FileKind::regular) {
-    return fail(ErrorCode::bad_input, "'" + path.string() + "' is not a regular file", path,
+    return fail(ErrorCode::bad_input, util::quoted(path) + " is not a regular file", path,
                 "Give a regular file or a link to one.");
   }
-  PRECAST_TRY_ASSIGN(evidence.sha256, hash_stream(fs, file));
+  PRECAST_TRY_ASSIGN(evidence.sha256, hash_stream(fs, file, cancel));
   PRECAST_TRY_ASSIGN(const fs::FileStat after, fs.stat(file));
   evidence.stat = evidence_stat(after);
   if (evidence_stat(before) != evidence.stat) return std::nullopt;
@@ -58,16 +63,17 @@ std::size_t thread_count(std::size_t large_files) {
 
 }  // namespace
 
-Result<FileEvidence> hash_file(fs::FileSystem& fs, const std::filesystem::path& path) {
+Result<FileEvidence> hash_file(fs::FileSystem& fs, const std::filesystem::path& path, const util::CancelToken* cancel) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    PRECAST_TRY_ASSIGN(std::optional<FileEvidence> evidence, try_hash(fs, path));
+    PRECAST_TRY_ASSIGN(std::optional<FileEvidence> evidence, try_hash(fs, path, cancel));
     if (evidence) return *std::move(evidence);
   }
-  return fail(ErrorCode::busy, "'" + path.string() + "' changes while it is read", path,
+  return fail(ErrorCode::busy, util::quoted(path) + " changes while it is read", path,
               "Wait until nobody writes it any more.");
 }
 
-Result<std::vector<FileEvidence>> hash_files(fs::FileSystem& fs, std::span<const std::filesystem::path> paths) {
+Result<std::vector<FileEvidence>> hash_files(fs::FileSystem& fs, std::span<const std::filesystem::path> paths,
+                                             const util::CancelToken* cancel) {
   std::vector<std::uint64_t> sizes;
   for (const auto& path : paths) {
     const auto stat = paths.size() > 1 ? fs.stat(path) : Result<fs::FileStat>{};
@@ -81,7 +87,8 @@ Result<std::vector<FileEvidence>> hash_files(fs::FileSystem& fs, std::span<const
   std::vector<Result<FileEvidence>> results(paths.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i = next++; i < order.size(); i = next++) results[order[i]] = hash_file(fs, paths[order[i]]);
+    for (std::size_t i = next++; i < order.size(); i = next++)
+      results[order[i]] = hash_file(fs, paths[order[i]], cancel);
   };
   const auto large = std::count_if(sizes.begin(), sizes.end(), [](std::uint64_t s) { return s >= kWorthAThread; });
   {
@@ -104,7 +111,7 @@ Result<std::vector<FileEvidence>> hash_files(fs::FileSystem& fs, std::span<const
 
 Result<std::vector<FileEvidence>> HashingDigester::digest(std::span<const std::filesystem::path> paths,
                                                           std::string_view /*group*/) {
-  return hash_files(fs_, paths);
+  return hash_files(fs_, paths, cancel_);
 }
 
 }  // namespace precast::identity

@@ -164,7 +164,7 @@ std::string why_uncacheable(const Settings& settings, const std::string& driver)
 Result<Identity> make_identity(fs::FileSystem& fs, Digester& digester, const Settings& settings,
                                const ModelEvidence& model, const std::vector<FileEvidence>& libraries) {
   if (model.files.size() != model.facts.external_files.size() + 1) {
-    return fail(ErrorCode::internal, "the evidence of '" + model.model.string() + "' does not fit its facts",
+    return fail(ErrorCode::internal, "the evidence of " + util::quoted(model.model) + " does not fit its facts",
                 model.model);
   }
   PRECAST_TRY(check_self_contained(fs, settings));

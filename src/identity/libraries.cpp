@@ -9,6 +9,7 @@
 #include "identity/identity.hpp"
 #include "identity/library_closure.hpp"
 #include "identity/links.hpp"
+#include "util/text.hpp"
 #include "util/try.hpp"
 
 namespace precast::identity {
@@ -63,7 +64,7 @@ class LibrarySet {
     if (remembered != memory_.end()) return remembered->second.facts;
     PRECAST_TRY_ASSIGN(ElfFacts facts, read(path));
     if (reads_.at(path).stat != evidence_stat(known->second.stat)) {
-      return fail(ErrorCode::busy, "'" + path.string() + "' was replaced while its evidence was taken", path,
+      return fail(ErrorCode::busy, util::quoted(path) + " was replaced while its evidence was taken", path,
                   "Wait until the installation has ended, and try again.");
     }
     memory_[digest] = {path.filename().string(), facts};
@@ -169,7 +170,7 @@ Result<std::vector<FileEvidence>> take_library_evidence(fs::FileSystem& fs, Dige
     }
     PRECAST_TRY(set.digest(closure));
   }
-  return fail(ErrorCode::internal, "the libraries of '" + libraries.front().string() + "' have no end",
+  return fail(ErrorCode::internal, "the libraries of " + util::quoted(libraries.front()) + " have no end",
               libraries.front());
 }
 

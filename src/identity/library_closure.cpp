@@ -78,7 +78,7 @@ class Closure {
     if (known != by_path_.end()) return known->second;
     if (libraries_.size() == kMaxLibraries) {
       return fail(ErrorCode::unsupported,
-                  "the libraries that '" + request_.roots.front().string() + "' needs are too many to be followed",
+                  "the libraries that " + util::quoted(request_.roots.front()) + " needs are too many to be followed",
                   request_.roots.front());
     }
     PRECAST_TRY_ASSIGN(ElfFacts facts, elf_(path));

@@ -3,6 +3,7 @@
 #include <deque>
 #include <string>
 
+#include "util/text.hpp"
 #include "util/try.hpp"
 
 namespace precast::identity {
@@ -52,7 +53,7 @@ Result<void> step(fs::FileSystem& fs, Walk& walk) {
 
 // The component that failed may be a folder that the caller never heard of.
 std::unexpected<Error> named_after(const std::filesystem::path& path, Error error) {
-  error.message = "'" + path.string() + "' cannot be reached: " + error.message;
+  error.message = util::quoted(path) + " cannot be reached: " + error.message;
   error.path = path;
   return std::unexpected(std::move(error));
 }
@@ -77,7 +78,7 @@ Result<std::vector<LinkEvidence>> links_on_path(fs::FileSystem& fs, const std::f
   while (!walk.rest.empty()) {
     if (auto done = step(fs, walk); !done) return named_after(path, std::move(done).error());
     if (walk.links.size() > kMaxLinks) {
-      return fail(ErrorCode::bad_input, "'" + path.string() + "' goes through too many symbolic links", path,
+      return fail(ErrorCode::bad_input, util::quoted(path) + " goes through too many symbolic links", path,
                   "Look for a link that leads to itself.");
     }
   }

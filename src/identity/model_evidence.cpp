@@ -5,6 +5,7 @@
 #include "identity/groups.hpp"
 #include "identity/identity.hpp"
 #include "identity/links.hpp"
+#include "util/text.hpp"
 #include "util/try.hpp"
 
 namespace precast::identity {
@@ -12,14 +13,14 @@ namespace {
 
 Result<FileEvidence> digest_one(Digester& digester, const std::filesystem::path& path, const std::string& group) {
   PRECAST_TRY_ASSIGN(std::vector<FileEvidence> evidence, digester.digest(std::span(&path, 1), group));
-  if (evidence.size() != 1) return fail(ErrorCode::internal, "the digester did not answer for '" + path.string() + "'");
+  if (evidence.size() != 1) return fail(ErrorCode::internal, "the digester did not answer for " + util::quoted(path));
   return std::move(evidence.front());
 }
 
 // What is wrong with the model file itself is said best by who knows models: a folder, a FIFO, empty, unreadable.
 Result<FileEvidence> digest_model(fs::FileSystem& fs, Digester& digester, const std::filesystem::path& model) {
   auto evidence = digest_one(digester, model, model_group(model));
-  if (evidence) return evidence;
+  if (evidence || evidence.error().code == ErrorCode::cancelled) return evidence;
   PRECAST_TRY(model::read_model(fs, model));
   return evidence;
 }
@@ -32,8 +33,8 @@ Result<model::ModelFacts> facts_of(fs::FileSystem& fs, Digester& digester, const
   PRECAST_TRY_ASSIGN(model::ModelFacts facts, model::read_model(fs, evidence.path));
   PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.stat(evidence.path));
   if (evidence_stat(stat) != evidence_stat(evidence.stat)) {
-    return fail(ErrorCode::busy, "model '" + evidence.path.string() + "' was replaced while it was read", evidence.path,
-                "Wait until nobody writes it any more, and try again.");
+    return fail(ErrorCode::busy, "model " + util::quoted(evidence.path) + " was replaced while it was read",
+                evidence.path, "Wait until nobody writes it any more, and try again.");
   }
   digester.remember_facts(name, model::serialize_facts(facts));
   return facts;
@@ -46,17 +47,18 @@ std::string named(const model::ExternalFile& file) {
 // Why the digester refused one of the files.
 std::unexpected<Error> explain(fs::FileSystem& fs, const std::vector<model::ExternalFile>& files,
                                const std::filesystem::path& model, Error error) {
+  if (error.code == ErrorCode::cancelled) return std::unexpected(std::move(error));
   for (const model::ExternalFile& file : files) {
     const std::filesystem::path path = model::resolve_location(model, file.location);
     const auto stat = fs.stat(path);
     if (!stat && fs::is_not_found(stat.error())) {
-      return fail(ErrorCode::bad_input, named(file) + " is missing: there is no '" + path.string() + "'", path,
+      return fail(ErrorCode::bad_input, named(file) + " is missing: there is no " + util::quoted(path), path,
                   "Put the file beside the model, where it stood when the model was exported.");
     }
     if (stat && stat->kind != fs::FileKind::regular) {
       const bool folder = stat->kind == fs::FileKind::directory;
       return fail(ErrorCode::bad_input,
-                  named(file) + " is " + (folder ? "a folder" : "no regular file") + ": '" + path.string() + "'", path,
+                  named(file) + " is " + (folder ? "a folder" : "no regular file") + ": " + util::quoted(path), path,
                   "Put the data file there.");
     }
     if (error.path == path) error.message = named(file) + " cannot be used: " + error.message;
@@ -67,7 +69,7 @@ std::unexpected<Error> explain(fs::FileSystem& fs, const std::vector<model::Exte
 Result<void> check_length(const model::ExternalFile& file, const FileEvidence& evidence) {
   if (evidence.stat.size >= file.bytes_needed) return {};
   return fail(ErrorCode::bad_input,
-              named(file) + " is too short: '" + evidence.path.string() + "' has " +
+              named(file) + " is too short: " + util::quoted(evidence.path) + " has " +
                   std::to_string(evidence.stat.size) + " bytes, the model wants " + std::to_string(file.bytes_needed),
               evidence.path, "The file was not copied to its end, or it belongs to another model.");
 }

@@ -27,10 +27,9 @@ bool FileStream::Next(const void** data, int* size) {
     return false;
   }
   if (*got == 0) {
-    error_ =
-        Error{ErrorCode::bad_input,
-              fmt::format("'{}' became shorter while it was read", util::escape_invalid_utf8(file_.path().string())),
-              file_.path(), "wait until nothing writes it, then try again"};
+    error_ = Error{ErrorCode::bad_input,
+                   fmt::format("'{}' became shorter while it was read", util::escape_to_line(file_.path().native())),
+                   file_.path(), "wait until nothing writes it, then try again"};
     return false;
   }
   position_ += *got;

@@ -55,7 +55,7 @@ Result<void> check_external_locations(const ModelFacts& facts, const std::filesy
     return fail(
         ErrorCode::bad_input,
         fmt::format("external data location '{}' of tensor '{}' in '{}' {}", util::escape_invalid_utf8(file.location),
-                    util::escape_invalid_utf8(file.first_tensor), util::escape_invalid_utf8(model.string()), why),
+                    util::escape_invalid_utf8(file.first_tensor), util::escape_to_line(model.native()), why),
         model, "save the model again with its external data beside it, under a relative path");
   }
   return {};

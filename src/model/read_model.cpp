@@ -16,7 +16,7 @@ constexpr std::uint64_t kProtobufLimit = std::numeric_limits<std::int32_t>::max(
 constexpr const char* kFetchAgain = "copy, download or export the model again";
 
 std::unexpected<Error> refuse(const std::filesystem::path& path, const std::string& what, std::string hint) {
-  return fail(ErrorCode::bad_input, fmt::format("'{}' {}", util::escape_invalid_utf8(path.string()), what), path,
+  return fail(ErrorCode::bad_input, fmt::format("'{}' {}", util::escape_to_line(path.native()), what), path,
               std::move(hint));
 }
 
@@ -29,9 +29,8 @@ std::unexpected<Error> refuse_kind(fs::FileKind kind, const std::filesystem::pat
 
 std::unexpected<Error> refuse_open(fs::FileSystem& fs, const std::filesystem::path& path, const Error& cause) {
   if (fs::is_not_found(cause)) {
-    return fail(ErrorCode::not_found,
-                fmt::format("model '{}' does not exist", util::escape_invalid_utf8(path.string())), path,
-                "check the path");
+    return fail(ErrorCode::not_found, fmt::format("model '{}' does not exist", util::escape_to_line(path.native())),
+                path, "check the path");
   }
   // Some kinds (a socket) refuse to be opened at all.
   const Result<fs::FileStat> stat = fs.stat(path);

@@ -12,13 +12,14 @@ namespace precast::ort {
 
 namespace {
 
+// An EP may say anything; identities, JSON and the worker's protocol hold text.
 std::string text_of(const char* text) {
-  return text == nullptr ? std::string{} : std::string(text);
+  return text == nullptr ? std::string{} : util::escape_invalid_utf8(text);
 }
 
 std::map<std::string, std::string> entries_of(const Ort::ConstKeyValuePairs& pairs) {
   std::map<std::string, std::string> entries;
-  for (auto& [key, value] : pairs.GetKeyValuePairs()) entries.emplace(key, value);
+  for (auto& [key, value] : pairs.GetKeyValuePairs()) entries.emplace(text_of(key.c_str()), text_of(value.c_str()));
   return entries;
 }
 

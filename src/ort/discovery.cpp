@@ -113,7 +113,7 @@ class Finder {
 
 Result<FoundEp> explicit_ep(fs::FileSystem& fs, const std::string& name, const stdfs::path& given) {
   const EpSpec* spec = find_ep(name);
-  const std::string option = fmt::format("--ep-library {}={}", name, given.string());
+  const std::string option = fmt::format("--ep-library {}={}", name, util::escape_to_line(given.native()));
   if (spec == nullptr && !is_valid_name(name)) {
     return fail(ErrorCode::bad_input, fmt::format("{}: '{}' cannot be the name of an EP", option, name), {},
                 "use letters, digits, '.', '_' and '-'");
@@ -186,7 +186,8 @@ Result<std::vector<FoundEp>> discover_eps(fs::FileSystem& fs, const DiscoveryOpt
     const stdfs::path directory = absolute_or_same(options.ep_directory);
     if (!finder.is_directory(directory)) {
       return fail(ErrorCode::not_found,
-                  fmt::format("PRECAST_EP_PATH names '{}', which is not a folder", options.ep_directory.string()),
+                  fmt::format("PRECAST_EP_PATH names '{}', which is not a folder",
+                              util::escape_to_line(options.ep_directory.native())),
                   directory, "name a folder with EP libraries, or unset the variable");
     }
     finder.look_into(directory, "directory");

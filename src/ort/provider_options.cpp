@@ -78,6 +78,11 @@ Result<std::map<std::string, std::string>> effective_provider_options(
   }
   for (const auto& [key, value] : requested) options[key] = value;
   add_qnn_backend(fs, ep, options);
+  for (const std::string& key : extra_file_options) {
+    if (options.contains(key)) continue;
+    return fail(ErrorCode::bad_input, fmt::format("'{}' is declared to be a file, but no such option is given", key),
+                {}, fmt::format("give the option too: --ep-options {}=FILE --ep-option-file {}", key, key));
+  }
   for (auto& [key, value] : options) {
     const bool declared = std::ranges::find(extra_file_options, key) != extra_file_options.end();
     const bool file = declared || (ep.spec != nullptr && contains(ep.spec->file_options, key));

@@ -24,7 +24,9 @@ class PreparedSession {
   [[nodiscard]] const compile::Resolution& resolution() const { return resolution_; }
   [[nodiscard]] double open_ms() const { return open_ms_; }
   // What deletes a private generation, for a caller that never destroys the session (EPs crash while unloading).
-  [[nodiscard]] std::shared_ptr<void> take_private_owner() { return std::move(resolution_.private_owner); }
+  [[nodiscard]] std::shared_ptr<compile::WorkFolder> take_private_owner() {
+    return std::move(resolution_.private_owner);
+  }
 
  private:
   PreparedSession() = default;

@@ -41,8 +41,7 @@ bool is_fact_name(std::string_view name) {
 Result<void> require_regular(fs::FileSystem& fs, const std::filesystem::path& path) {
   PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.lstat(path));
   if (stat.kind == fs::FileKind::regular) return {};
-  return fail(ErrorCode::corrupt, fmt::format("'{}' is not a regular file", util::escape_invalid_utf8(path.native())),
-              path);
+  return fail(ErrorCode::corrupt, fmt::format("'{}' is not a regular file", util::escape_to_line(path.native())), path);
 }
 
 std::string frame_facts(std::string_view text) {
@@ -192,7 +191,7 @@ Result<std::vector<FileEvidence>> DigestMemo::State::hash(Paths paths, const std
     if (const auto stat = fs.stat(*file)) seen[i].stat = *stat;
     seen[i].writable = fs.check_writers(*file) == fs::FileSystem::WriterCheck::writable;
   }
-  PRECAST_TRY_ASSIGN(auto evidence, identity::hash_files(fs, paths));
+  PRECAST_TRY_ASSIGN(auto evidence, identity::hash_files(fs, paths, options.cancel));
   for (std::size_t i = 0; i < paths.size(); ++i) {
     const fs::FileStat& stat = evidence[i].stat;
     if (stat.device != seen[i].stat.device || stat.inode != seen[i].stat.inode) continue;  // looked at another file

@@ -10,6 +10,7 @@
 
 #include "identity/digester.hpp"
 #include "store/layout.hpp"
+#include "util/cancel.hpp"
 #include "util/time.hpp"
 
 namespace precast::store {
@@ -20,7 +21,8 @@ struct MemoOptions {
   VerifyMode verify = VerifyMode::automatic;
   bool persistent = true;  // false: entries live in this process only (a store that cannot be written)
   const util::Clock* clock = nullptr;
-  std::string boot_id;  // empty = read /proc/sys/kernel/random/boot_id
+  std::string boot_id;                        // empty = read /proc/sys/kernel/random/boot_id
+  const util::CancelToken* cancel = nullptr;  // ends hashing with `cancelled`
 };
 
 class DigestMemo : public identity::Digester {

@@ -80,12 +80,31 @@ Result<bool> check_version(fs::FileSystem& fs, const Layout& layout) {
               layout.version(), "choose another one with --cache-dir, or delete it");
 }
 
+// What a process may have made again after somebody deleted the store beneath it: names of ours that hold nothing but
+// names of ours.
+bool is_remnant(fs::FileSystem& fs, const Layout& layout, const std::string& name) {
+  if (name == "CACHEDIR.TAG" || name == "stats.1" || fs::is_temporary(name)) return true;
+  const auto path = layout.root() / name;
+  bool (*is_ours)(const std::string&) = nullptr;
+  if (path == layout.keys() || path == layout.digests() || path == layout.facts()) {
+    is_ours = [](const std::string& child) { return util::is_hex(child, 2); };
+  } else if (path == layout.tmp() || path == layout.generations() || path == layout.leases()) {
+    is_ours = [](const std::string& child) { return util::is_uuid(child); };
+  } else if (path == layout.locks()) {
+    is_ours = [](const std::string& child) { return child == "retention" || child.starts_with("slot."); };
+  } else {
+    return false;
+  }
+  const auto entries = fs.list(path);
+  return entries && std::ranges::all_of(*entries, is_ours, &fs::DirEntry::name);
+}
+
 // A folder that holds anything of somebody else's never becomes a store: a sweep deletes what it finds in tmp/, and
 // backups skip a tagged folder with all that is in it.
 Result<void> check_not_foreign(fs::FileSystem& fs, const Layout& layout) {
   PRECAST_TRY_ASSIGN(const auto entries, fs.list(layout.root()));
   for (const fs::DirEntry& entry : entries) {
-    if (entry.name == "CACHEDIR.TAG" || entry.name == "stats.1" || entry.name.starts_with(".precast-")) continue;
+    if (is_remnant(fs, layout, entry.name)) continue;
     // Somebody else may have made the store, and begun to use it, since its version was looked for.
     PRECAST_TRY_ASSIGN(const bool made_meanwhile, check_version(fs, layout));
     if (made_meanwhile) return {};
@@ -170,7 +189,7 @@ class SlotWait {
 }  // namespace
 
 std::string shown(const std::filesystem::path& path) {
-  return util::escape_invalid_utf8(path.native());
+  return util::escape_to_line(path.native());
 }
 
 std::string group_of(std::string_view generation) {
@@ -204,7 +223,11 @@ Result<std::unique_ptr<Store>> Store::open(fs::FileSystem& fs, const StoreOption
   if (!made_before && !unwritable) {
     if (auto made = make_new(fs, layout); !made) unwritable = cannot_write(layout, std::move(made).error());
   }
-  const MemoOptions memo{.verify = options.verify, .persistent = !unwritable, .clock = options.clock, .boot_id = {}};
+  const MemoOptions memo{.verify = options.verify,
+                         .persistent = !unwritable,
+                         .clock = options.clock,
+                         .boot_id = {},
+                         .cancel = options.cancel};
   return std::unique_ptr<Store>(new Store(std::make_unique<State>(fs, options, std::move(unwritable), memo)));
 }
 

@@ -26,7 +26,8 @@ struct StoreOptions {
   bool allow_network = false;  // --allow-network-store
   std::uint32_t keep = 4;      // --keep, generations per family
   VerifyMode verify = VerifyMode::automatic;
-  const util::Clock* clock = nullptr;  // null = the system's
+  const util::Clock* clock = nullptr;         // null = the system's
+  const util::CancelToken* cancel = nullptr;  // ends hashing (of evidence, of artifacts, in verify) with `cancelled`
 };
 
 // A shared lease: while it lives nobody deletes the generation.

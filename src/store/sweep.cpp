@@ -45,6 +45,19 @@ class Sweep {
     }
   }
 
+  // What a killed writer of a marker, a digest or a fact left. No reader looks at it.
+  void temporaries() {
+    temporaries_in(layout_.root());
+    if (const auto keys = list_keys(fs_, layout_)) {
+      for (const std::string& key : *keys) temporaries_in(layout_.key_folder(key));
+    }
+    for (const auto& folder : {layout_.digests(), layout_.facts()}) {
+      const auto shards = fs_.list(folder);
+      if (!shards) continue;
+      for (const fs::DirEntry& shard : *shards) temporaries_in(folder / shard.name);
+    }
+  }
+
   void leases() {
     for (const std::string& uuid : list_uuids(fs_, layout_.leases())) {
       if (is_protecting(uuid) || !is_old(layout_.lease(uuid))) continue;
@@ -55,6 +68,15 @@ class Sweep {
   }
 
  private:
+  void temporaries_in(const std::filesystem::path& folder) {
+    const auto entries = fs_.list(folder);
+    if (!entries) return;
+    for (const fs::DirEntry& entry : *entries) {
+      const auto path = folder / entry.name;
+      if (fs::is_temporary(entry.name) && is_old(path)) fs::remove_left_temporary(fs_, path);
+    }
+  }
+
   [[nodiscard]] bool is_protecting(const std::string& uuid) const {
     return fs::exists(fs_, layout_.work(uuid)) || fs::exists(fs_, layout_.generation(uuid));
   }
@@ -115,6 +137,7 @@ void sweep(Store::State& state, const Marker& newest, std::chrono::seconds lefto
   sweep.work();
   sweep.generations();
   sweep.leases();
+  sweep.temporaries();
 }
 
 }  // namespace precast::store

@@ -19,11 +19,6 @@ bool is_of_another_schema(std::string_view name) {
          util::glob_match("manifest.*.json", name);
 }
 
-// Written halfway by somebody who was killed, or who is at it: no reader looks at it.
-bool is_temporary(std::string_view name) {
-  return util::glob_match(".precast-*.tmp", name);
-}
-
 struct Checked {
   Marker marker;
   std::string text;
@@ -33,7 +28,7 @@ class Verification {
  public:
   using Progress = std::function<void(std::uint64_t, std::uint64_t)>;
   Verification(Store::State& state, const Progress& progress)
-      : fs_(state.fs), layout_(state.layout), progress_(progress) {}
+      : fs_(state.fs), layout_(state.layout), cancel_(state.options.cancel), progress_(progress) {}
 
   Result<std::vector<Finding>> run() {
     PRECAST_TRY_ASSIGN(const auto keys, list_keys(fs_, layout_));
@@ -48,7 +43,8 @@ class Verification {
     std::set<std::string> named;
     for (const Checked& one : markers) {
       named.insert(one.marker.generation);
-      PRECAST_TRY(check_generation(one));
+      check_generation(one);
+      if (cancel_ != nullptr && cancel_->cancelled()) return fail(ErrorCode::cancelled, "interrupted while verifying");
     }
     check_unnamed(named);
     return std::move(findings_);
@@ -67,7 +63,7 @@ class Verification {
     const auto entries = fs_.list(folder);
     if (!entries) return;  // deleted meanwhile
     for (const fs::DirEntry& entry : *entries) {
-      if (entry.name == "lock" || entry.name == kMarkerName || is_temporary(entry.name)) continue;
+      if (entry.name == "lock" || entry.name == kMarkerName || fs::is_temporary(entry.name)) continue;
       const auto path = folder / entry.name;
       if (is_of_another_schema(entry.name)) {
         note(path, key, "written by another version of precast");
@@ -107,27 +103,29 @@ class Verification {
     return Checked{*std::move(marker), **text};
   }
 
-  Result<void> check_generation(const Checked& checked) {
+  void check_generation(const Checked& checked) {
     const Marker& marker = checked.marker;
     const auto folder = layout_.generation(marker.generation);
     const auto lease = fs::Lock::try_acquire(fs_, layout_.lease(marker.generation), fs::LockKind::shared, false);
-    if (lease && !*lease) return {};  // being deleted
-    if (!lease && !fs::is_not_found(lease.error())) return std::unexpected<Error>(lease.error());
+    if (lease && !*lease) return;  // being deleted
+    if (!lease && !fs::is_not_found(lease.error())) {
+      damage(layout_.lease(marker.generation), marker.key, "not a lease: " + lease.error().message);
+      return;
+    }
     // An entry that was replaced or deleted since its marker was read is nothing to report.
     const auto again = read_record(fs_, layout_.marker(marker.key));
-    if (again && *again != checked.text) return {};
+    if (again && *again != checked.text) return;
     if (!lease) {
       damage(layout_.marker(marker.key), marker.key, fmt::format("its generation {} has no lease", marker.generation));
-      return {};
+      return;
     }
     if (!fs::exists(fs_, folder)) {
       damage(folder, marker.key, "the generation is missing");
-      return {};
+      return;
     }
     check_manifest(folder, checked);
     for (const Artifact& artifact : marker.artifacts) check_artifact(folder, marker.key, artifact);
     check_other_files(folder, marker);
-    return {};
   }
 
   void check_manifest(const std::filesystem::path& folder, const Checked& checked) {
@@ -147,7 +145,7 @@ class Verification {
       damage(path, key, "not a regular file");
     } else if (stat->size != artifact.size) {
       damage(path, key, fmt::format("has {} bytes, not the {} that were stored", stat->size, artifact.size));
-    } else if (const auto evidence = identity::hash_file(fs_, path); !evidence) {
+    } else if (const auto evidence = identity::hash_file(fs_, path, cancel_); !evidence) {
       damage(path, key, evidence.error().message);
     } else if (evidence->sha256 != artifact.sha256) {
       damage(path, key, "has other bytes than were stored");
@@ -187,6 +185,7 @@ class Verification {
 
   fs::FileSystem& fs_;
   const Layout& layout_;
+  const util::CancelToken* cancel_;
   const Progress& progress_;
   std::vector<Finding> findings_;
   std::uint64_t done_ = 0;

@@ -104,8 +104,22 @@ std::string escape_invalid_utf8(std::string_view text) {
   return escaped;
 }
 
+std::string escape_to_line(std::string_view text) {
+  std::string line;
+  for (const char c : escape_invalid_utf8(text)) {
+    if (c == '\n') {
+      line += "\\n";
+    } else if (c == '\t') {
+      line += "\\t";
+    } else {
+      line += c;
+    }
+  }
+  return line;
+}
+
 std::string quoted(const std::filesystem::path& path) {
-  return "'" + escape_invalid_utf8(path.native()) + "'";
+  return "'" + escape_to_line(path.native()) + "'";
 }
 
 bool is_hex(std::string_view text, std::size_t length) {
@@ -187,7 +201,11 @@ std::string format_bytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, units[unit]);
 }
 
-std::string format_table(const std::vector<std::vector<std::string>>& rows) {
+std::string format_table(const std::vector<std::vector<std::string>>& raw_rows) {
+  std::vector<std::vector<std::string>> rows = raw_rows;
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = escape_to_line(cell);
+  }
   const std::vector<std::size_t> widths = column_widths(rows);
   std::string table;
   for (const auto& row : rows) {

@@ -12,7 +12,9 @@ namespace precast::util {
 [[nodiscard]] bool is_utf8(std::string_view text);
 // Bytes that are not UTF-8, and control characters other than tab and newline, as \xNN: always valid UTF-8.
 [[nodiscard]] std::string escape_invalid_utf8(std::string_view text);
-// A path as messages show it: escaped, between single quotes.
+// The same with tab and newline as \t and \n: one line, one cell of a table.
+[[nodiscard]] std::string escape_to_line(std::string_view text);
+// A path as messages show it: escaped to one line, between single quotes.
 [[nodiscard]] std::string quoted(const std::filesystem::path& path);
 [[nodiscard]] bool is_hex(std::string_view text, std::size_t length);  // lower case, exactly that long
 [[nodiscard]] bool is_uuid(std::string_view text);                     // 8-4-4-4-12 lower-case hex
@@ -24,7 +26,8 @@ namespace precast::util {
 [[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);  // "0 B", "1.5 KiB", "340.0 MiB"
 
-// Rows of cells to aligned columns, two spaces apart, no trailing blanks, one '\n' per row. The first row is the head.
+// Rows of cells to aligned columns, two spaces apart, no trailing blanks, one '\n' per row; cells are
+// escaped to one line. The first row is the head.
 [[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace precast::util

@@ -1,13 +1,19 @@
 // The command line: one contract for people and machines.
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <set>
+#include <thread>
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 
 #include "model_generator/model_generator.hpp"
+#include "process/descriptor_posix.hpp"
+#include "store/store.hpp"
 #include "support/program.hpp"
 
 namespace precast::testing {
@@ -41,6 +47,16 @@ class Cli : public ::testing::Test {
     EXPECT_EQ(json.code, code);
     EXPECT_THAT(json.json()["error"].value("message", ""), HasSubstr(words)) << json.out;
     EXPECT_EQ(json.json()["schema_version"], 1);
+  }
+
+  // On a private generation, with the script as the program.
+  [[nodiscard]] std::vector<std::string> exec_private(const stdfs::path& model, const std::string& script) {
+    return {"--ep-library", "fake_ep=" + fake_ep_library().native(),
+            "resolve",      model.native(),
+            "--ep",         "fake_ep",
+            "--no-cache",   "--exec",
+            "--",           "/bin/sh",
+            "-c",           script};
   }
 
   Precast precast_;
@@ -253,6 +269,11 @@ TEST_F(Cli, DoctorSaysWhatIsWrongAndWhatToDo) {
   precast_.env["PRECAST_WORKER"] = "/nowhere/worker";
   EXPECT_THAT(precast_.json({"doctor"}, &code)["checks"].dump(), HasSubstr("/nowhere/worker"));
   EXPECT_EQ(code, 1);
+  precast_.env["PRECAST_WORKER"] = "/bin/true";
+  EXPECT_THAT(precast_.json({"doctor"}, &code)["checks"].dump(), HasSubstr("says it is 'true (GNU coreutils)"));
+  EXPECT_EQ(code, 1);
+  precast_.env["PRECAST_WORKER"] = "/bin/false";
+  EXPECT_THAT(precast_.json({"doctor"}, &code)["checks"].dump(), HasSubstr("does not run: exit code 1"));
 }
 
 TEST_F(Cli, AWorkerOfAnotherVersionOrNoneIsAnErrorNotACompileInProcess) {
@@ -362,6 +383,221 @@ TEST_F(Cli, AStopOfTheWorkerFromOutsideIsNotRemembered) {
   }
   precast_.env.erase("FAKE_EP_FAULT");
   EXPECT_EQ(precast_.json(precast_.fake({"compile", model.native()}))["outcome"], "compiled");
+}
+
+TEST_F(Cli, AWrongVariableIsNamedAndDoesNotStopHelp) {
+  precast_.env["PRECAST_KEEP"] = "many";
+  EXPECT_EQ(precast_.run({"--help"}).code, 0);
+  EXPECT_EQ(precast_.run({"compile", "--help"}).code, 0);
+  expect_error({"cache", "ls"}, 2, "PRECAST_KEEP='many' is not a value for --keep");
+  EXPECT_EQ(precast_.run({"cache", "ls", "--keep", "2"}).code, 0) << "the command line wins";
+  precast_.env["PRECAST_KEEP"] = "1";
+  precast_.env["PRECAST_STRICT"] = "perhaps";
+  expect_error({"cache", "ls"}, 2, "PRECAST_STRICT='perhaps'");
+  precast_.env["PRECAST_STRICT"] = "1";
+  precast_.env["PRECAST_CACHE_DIR"] = "/proc/nowhere";
+  EXPECT_EQ(precast_.run(precast_.fake({"resolve", tiny().native()})).code, 7) << "strict by the variable";
+}
+
+TEST_F(Cli, DeclarationsOfWhatIsNotThereAreRefused) {
+  const auto model = tiny();
+  expect_error(precast_.fake({"compile", model.native(), "--worker-env", "A=B"}), 2, "--worker-env 'A=B'");
+  expect_error(precast_.fake({"compile", model.native(), "--worker-env", ""}), 2, "--worker-env ''");
+  expect_error(precast_.fake({"compile", model.native(), "--ep-option-file", "profile"}), 2, "'profile'");
+}
+
+TEST_F(Cli, ANameWithANewlineStaysInItsLine) {
+  ASSERT_EQ(precast_.run(precast_.fake({"compile", tiny("two\nlines\tand a tab.onnx").native()})).code, 0);
+  const Ran ls = precast_.run({"cache", "ls"});
+  EXPECT_EQ(std::ranges::count(ls.out, '\n'), 2) << ls.out;
+  EXPECT_THAT(ls.out, HasSubstr("two\\nlines\\tand a tab.onnx"));
+  EXPECT_THAT(precast_.json({"cache", "ls"})["entries"][0]["model"].get<std::string>(), HasSubstr("two\nlines\tand"));
+  const Ran missing = precast_.run({"compile", "no\nsuch.onnx", "--ep", "cpu"});
+  EXPECT_THAT(missing.err, HasSubstr("/no\\nsuch.onnx'"));
+}
+
+TEST_F(Cli, ANameThatIsTooLongIsBadInput) {
+  const std::string name(300, 'x');
+  expect_error(precast_.fake({"compile", (folder_ / name).native()}), 2, name);
+}
+
+TEST_F(Cli, WithoutATemporaryFolderAPrivateCompileGivesTheSource) {
+  const auto model = tiny();
+  precast_.env["TMPDIR"] = "/nowhere";
+  const auto arguments = precast_.fake({"resolve", model.native(), "--no-cache", "--open"});
+  const Ran ran = precast_.run(arguments);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, model.native() + "\n");
+  EXPECT_THAT(ran.err, HasSubstr("TMPDIR"));
+  auto strict = arguments;
+  strict.emplace_back("--require-compiled");
+  EXPECT_EQ(precast_.run(strict).code, 1);
+}
+
+// The folders of private compiles: those that somebody uses, and those whose process was killed.
+std::vector<stdfs::path> private_folders(const stdfs::path& scratch) {
+  std::vector<stdfs::path> folders;
+  for (const auto& entry : stdfs::directory_iterator(scratch)) {
+    if (entry.path().filename().string().starts_with("precast-")) folders.push_back(entry.path());
+  }
+  return folders;
+}
+
+TEST_F(Cli, AProgramOnAPrivateGenerationGetsSignalsAndItsEndIsOurs) {
+  const auto model = tiny();
+  const auto arguments = [&](const std::string& script) { return exec_private(model, script); };
+  EXPECT_EQ(precast_.start(arguments("exit 42"))->wait().code, 42);
+  EXPECT_EQ(precast_.start(arguments("kill -SEGV $$"))->wait().exit.signal, SIGSEGV);
+  const stdfs::path ready = folder_ / "ready";
+  const auto waiting =
+      precast_.start(arguments("trap 'exit 43' USR1; : > '" + ready.native() + "'; while :; do sleep 0.05; done"));
+  for (int i = 0; i < 600 && !stdfs::exists(ready); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(private_folders(precast_.scratch()).size(), 1U);
+  ASSERT_EQ(::kill(waiting->pid(), SIGUSR1), 0);
+  EXPECT_EQ(waiting->wait().code, 43);
+  EXPECT_TRUE(private_folders(precast_.scratch()).empty());
+}
+
+TEST_F(Cli, APrivateGenerationOutlivesAKilledPrecastAsLongAsItsProgram) {
+  const auto model = tiny();
+  const stdfs::path ready = folder_ / "ready";
+  const stdfs::path go = folder_ / "go";
+  const auto arguments = [&](const std::string& script) { return exec_private(model, script); };
+  const auto killed = precast_.start(
+      arguments("echo $$ > '" + ready.native() + "'; while ! [ -e '" + go.native() + "' ]; do sleep 0.05; done"));
+  for (int i = 0; i < 600 && read_file(ready).empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const int program = std::stoi(read_file(ready));
+  ASSERT_EQ(::kill(killed->pid(), SIGKILL), 0);
+  for (int i = 0; i < 100 && ::kill(killed->pid(), 0) == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(precast_.start(arguments("true"))->wait().code, 0);
+  EXPECT_EQ(private_folders(precast_.scratch()).size(), 1U) << "the program still uses it";
+  write_file(go, "");
+  for (int i = 0; i < 600 && ::kill(program, 0) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(precast_.start(arguments("true"))->wait().code, 0);
+  EXPECT_TRUE(private_folders(precast_.scratch()).empty());
+}
+
+TEST_F(Cli, InterruptedWhileItWaitsItSaysForWhat) {
+  const auto model = tiny();
+  precast_.env["FAKE_EP_FAULT"] = "hang@compile";
+  const auto compiler = precast_.start(precast_.fake({"compile", model.native()}));
+  ASSERT_TRUE(wait_for_event(precast_.trace(), "hang"));
+  const auto waiter = precast_.start(precast_.fake({"compile", model.native()}));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  waiter->signal(SIGINT);
+  const Ran ran = waiter->wait();
+  EXPECT_EQ(ran.code, 130);
+  EXPECT_THAT(ran.err, HasSubstr("waiting for pid " + std::to_string(compiler->pid())));
+  EXPECT_THAT(ran.err, HasSubstr("interrupted while waiting for another compile of '" + model.native() + "'"));
+  compiler->signal(SIGINT);
+  EXPECT_EQ(compiler->wait().code, 130);
+}
+
+TEST_F(Cli, AStoreDeletedDuringACompileIsNotTheEpsFault) {
+  const auto model = tiny();
+  precast_.env["FAKE_EP_FAULT"] = "slow=1500@compile";
+  const auto compiler = precast_.start(precast_.fake({"compile", model.native()}));
+  ASSERT_TRUE(wait_for_event(precast_.trace(), "compile_begin"));
+  stdfs::remove_all(precast_.store());
+  const Ran ran = compiler->wait();
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("deleted meanwhile"));
+  precast_.env.erase("FAKE_EP_FAULT");
+  EXPECT_EQ(precast_.json(precast_.fake({"compile", model.native()}))["outcome"], "compiled");
+}
+
+TEST_F(Cli, WhatTheEpDidWrongIsSaidWithoutFoldersThatAreGone) {
+  precast_.env["FAKE_EP_FAULT"] = "missing_binary";
+  const Ran ran = precast_.run(precast_.fake({"compile", tiny().native()}));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, Not(HasSubstr((precast_.store() / "tmp").native())));
+}
+
+TEST_F(Cli, DeviceMetadataThatIsNoTextIsNoDifference) {
+  precast_.env["FAKE_EP_METADATA"] = "colour=bl\xff\xfe";
+  const auto model = tiny();
+  EXPECT_EQ(precast_.json(precast_.fake({"compile", model.native()}))["outcome"], "compiled");
+  EXPECT_EQ(precast_.json(precast_.fake({"compile", model.native()}))["outcome"], "hit");
+}
+
+// EFBIG and SIGXFSZ stand for every disk that takes no more.
+TEST_F(Cli, AFileThatCannotGrowIsNoSpaceAndNotRemembered) {
+  model_generator::Options options;
+  options.output = folder_ / "large.onnx";
+  options.kind = model_generator::Kind::transformer;
+  options.layers = 1;
+  options.hidden = 256;
+  ASSERT_TRUE(model_generator::generate(options));
+  std::string command = "ulimit -f 64; exec " PRECAST_BINARY_DIR "/bin/precast";
+  for (const std::string& argument : precast_.fake({"compile", options.output.native()}))
+    command += " '" + argument + "'";
+  Running shell(precast_.scratch(), "/bin/sh", {"-c", command}, precast_.env);
+  const Ran ran = shell.wait();
+  EXPECT_EQ(ran.code, 1) << ran.err;
+  EXPECT_EQ(precast_.json(precast_.fake({"compile", options.output.native()}))["outcome"], "compiled");
+}
+
+TEST_F(Cli, ATerminalGetsColoursAndAStatusLineUnlessToldNotTo) {
+  precast_.env["FAKE_EP_FAULT"] = "slow=2200@compile";
+  const auto arguments = precast_.fake({"compile", tiny().native(), "/nowhere.onnx"});
+  const auto screen = [&](const std::vector<std::string>& given) {
+    return run_in_terminal(precast_.scratch(), "precast", given, precast_.env).err;
+  };
+  const std::string coloured = screen(arguments);
+  EXPECT_THAT(coloured, HasSubstr("\x1b[31mprecast: error:\x1b[0m"));
+  EXPECT_THAT(coloured, HasSubstr("\r\x1b[Kcompiling")) << "one line that is written again";
+  auto rebuild = arguments;
+  rebuild.insert(rebuild.end(), {"--rebuild", "--no-color"});
+  EXPECT_THAT(screen(rebuild), Not(HasSubstr("\x1b[3")));
+  precast_.env["NO_COLOR"] = "1";
+  rebuild.pop_back();
+  EXPECT_THAT(screen(rebuild), Not(HasSubstr("\x1b[3")));
+}
+
+TEST_F(Cli, ACompileWaitsForASlotAndGivesUpAfterTheLockTimeout) {
+  const auto first = tiny("first.onnx");
+  ASSERT_EQ(precast_.run(precast_.fake({"compile", first.native()})).code, 0);
+  auto store = store::Store::open(fs::FileSystem::posix(), {.root = precast_.store()});
+  ASSERT_TRUE(store) << store.error().message;
+  std::vector<fs::Lock> slots;
+  fs::Lock::WaitOptions at_once;
+  at_once.timeout = std::chrono::milliseconds(0);
+  for (auto slot = (*store)->acquire_compile_slot(at_once); slot; slot = (*store)->acquire_compile_slot(at_once)) {
+    slots.push_back(std::move(*slot));
+  }
+  ASSERT_FALSE(slots.empty());
+  const auto other = tiny("other.onnx", 2);
+  const auto json = precast_.json(precast_.fake({"resolve", other.native(), "--lock-timeout", "1s"}));
+  EXPECT_EQ(json["outcome"], "uncached") << json.dump(2);
+  EXPECT_THAT(json.value("reason", ""), HasSubstr("compile slots"));
+  EXPECT_EQ(precast_.json(precast_.fake({"compile", first.native()}))["outcome"], "hit") << "a hit needs no slot";
+  slots.pop_back();
+  EXPECT_EQ(precast_.json(precast_.fake({"compile", other.native()}))["outcome"], "compiled");
+}
+
+// Stores through a mapping that was dirty before change no time stamp: only the look for writers sees them coming.
+TEST_F(Cli, AModelThatSomebodyHasMappedForWritingIsNeverTrustedByItsTimes) {
+  model_generator::Options options;
+  options.output = folder_ / "ext.onnx";
+  options.external = true;
+  ASSERT_TRUE(model_generator::generate(options));
+  const stdfs::path data = folder_ / "ext.data";
+  const process::Descriptor file(::open(data.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_GE(file.get(), 0);
+  const std::size_t size = stdfs::file_size(data);
+  void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const bytes = static_cast<volatile unsigned char*>(memory);
+  bytes[0] = static_cast<unsigned char>(bytes[0] ^ 1U);
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));  // past the clock's granularity
+  const auto first = precast_.json(precast_.fake({"compile", options.output.native()}));
+  EXPECT_EQ(first["outcome"], "compiled") << first.dump(2);
+  bytes[0] = static_cast<unsigned char>(bytes[0] ^ 2U);
+  const auto second = precast_.json(precast_.fake({"compile", options.output.native()}));
+  EXPECT_EQ(second["outcome"], "compiled") << second.dump(2);
+  EXPECT_NE(second["key"], first["key"]);
+  ::munmap(memory, size);
 }
 
 }  // namespace

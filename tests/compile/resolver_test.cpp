@@ -2,6 +2,7 @@
 #include "compile/resolver.hpp"
 
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -312,6 +313,41 @@ TEST_F(ResolverTest, ASessionHoldsItsLeaseAndComputesWhatTheSourceDoes) {
   ASSERT_TRUE(session) << session.error().message;
   EXPECT_TRUE(session->resolution().lease.held());
   EXPECT_EQ(compiles(), 1U) << "opening compiled something";
+}
+
+// The process still runs the old library: what it would compile with the new one's name is nobody's to keep.
+TEST_F(ResolverTest, ALibraryReplacedUnderTheProcessMakesItsRequestsUncacheable) {
+  const stdfs::path library = folder_ / "libcopied_ep.so";
+  const stdfs::path update = folder_ / "update.so";
+  stdfs::copy_file(fake_ep_library(), library);
+  stdfs::copy_file(fake_ep_library(), update);
+  std::ofstream(update, std::ios::app | std::ios::binary) << "patch";
+  ort::RuntimeOptions loaded;
+  loaded.library = stdfs::path(PRECAST_DEPS_DIR) / "ort/lib/libonnxruntime.so.1";
+  auto runtime = ort::Runtime::load(loaded);
+  ASSERT_TRUE(runtime) << runtime.error().message;
+  // Never destroyed: ORT keeps the library that it registered.
+  auto* const copied = new ort::Catalog(*runtime, {{"copied_ep", "explicit", library, nullptr}});
+  Resolver resolver({.file_system = files_,
+                     .catalog = [&] { return Result<ort::Catalog*>(copied); },
+                     .store = store_.get(),
+                     .store_problem = {},
+                     .worker = {},
+                     .cancel = nullptr,
+                     .allow_telemetry = false});
+  Request wanted = request(model());
+  wanted.target.ep = "copied_ep";
+  const auto before = resolver.resolve(wanted);
+  ASSERT_TRUE(before) << before.error().message;
+  EXPECT_EQ(before->outcome, Outcome::compiled) << before->reason;
+  stdfs::rename(update, library);
+  const auto after = resolver.resolve(wanted);
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_EQ(after->outcome, Outcome::uncached);
+  EXPECT_THAT(after->reason, HasSubstr("a library was replaced"));
+  const auto entries = store_->list();
+  ASSERT_TRUE(entries);
+  EXPECT_EQ(entries->size(), 1U) << "only what was compiled before the update is kept";
 }
 
 }  // namespace

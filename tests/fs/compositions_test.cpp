@@ -229,5 +229,23 @@ TEST_F(Compositions, exists_does_not_follow_links) {
   EXPECT_FALSE(exists(fs_, folder_ / "nowhere"));
 }
 
+TEST_F(Compositions, a_temporary_file_is_known_by_its_name_and_goes_unless_it_is_locked) {
+  const std::string name = ".precast-01234567-89ab-4cde-8f01-23456789abcd.tmp";
+  EXPECT_TRUE(is_temporary(name));
+  for (const char* other : {".precast-.tmp", ".precast-x.tmp", "precast-01234567-89ab-4cde-8f01-23456789abcd.tmp",
+                            ".precast-01234567-89ab-4cde-8f01-23456789abcd", ".precast-", ""}) {
+    EXPECT_FALSE(is_temporary(other)) << other;
+  }
+  put(folder_ / name, "half");
+  auto writer = fs_.open(folder_ / name, OpenMode::lock_existing);
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(*fs_.try_lock(*writer, LockKind::exclusive));
+  remove_left_temporary(fs_, folder_ / name);
+  EXPECT_TRUE(exists(fs_, folder_ / name));
+  ASSERT_TRUE(fs_.close(*writer));
+  remove_left_temporary(fs_, folder_ / name);
+  EXPECT_FALSE(exists(fs_, folder_ / name));
+}
+
 }  // namespace
 }  // namespace precast::fs

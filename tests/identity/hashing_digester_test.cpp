@@ -125,5 +125,17 @@ TEST(LogicalAbsolute, KeepsDotDotAndDropsDots) {
   EXPECT_EQ(logical_absolute("x"), stdfs::current_path() / "x");
 }
 
+TEST_F(Hashing, EndsWhenCancelled) {
+  util::CancelToken cancel;
+  HashingDigester digester(fs::FileSystem::posix(), &cancel);
+  const std::vector<stdfs::path> paths = {write("a", "x"), write("b", "y")};
+  EXPECT_TRUE(digester.digest(paths, "test"));
+  cancel.cancel();
+  const auto evidence = digester.digest(paths, "test");
+  ASSERT_FALSE(evidence);
+  EXPECT_EQ(evidence.error().code, ErrorCode::cancelled);
+  EXPECT_THAT(evidence.error().message, HasSubstr("interrupted while reading '" + paths[0].string()));
+}
+
 }  // namespace
 }  // namespace precast::identity::test

@@ -157,5 +157,23 @@ TEST_F(Model, BadModelsHaveAMessageEach) {
   EXPECT_EQ(std::unique(messages.begin(), messages.end()), messages.end());
 }
 
+TEST_F(Model, ALocationThatNoFileCanHaveIsBadInput) {
+  const std::string location(300, 'x');
+  const Error error = error_of(write("model.onnx", onnx_bytes({{"weights", location, 0, 4}})));
+  EXPECT_EQ(error.code, ErrorCode::bad_input);
+  EXPECT_THAT(error.message, AllOf(HasSubstr("weights"), HasSubstr(location)));
+}
+
+TEST_F(Model, InterruptedIsNotBlamedOnTheFile) {
+  const stdfs::path model = write("model.onnx", onnx_bytes({{"w", "w.bin", 0, 4}}));
+  write("w.bin", "1234");
+  util::CancelToken cancel;
+  cancel.cancel();
+  HashingDigester digester(fs_, &cancel);
+  const auto evidence = take_model_evidence(fs_, digester, model);
+  ASSERT_FALSE(evidence);
+  EXPECT_EQ(evidence.error().code, ErrorCode::cancelled);
+}
+
 }  // namespace
 }  // namespace precast::identity::test

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -243,6 +245,40 @@ TEST(Family, IsOfModelEpAndDevice) {
   b.model = a.model + a.ep.substr(0, 1);
   b.ep = a.ep.substr(1);
   EXPECT_NE(family_of(a), family_of(b));
+}
+
+TEST_F(ListingTest, VerifyNamesALeaseThatIsNoneAndGoesOn) {
+  const Marker a = compile("a");
+  const Marker b = compile("b");
+  const Marker c = compile("c");
+  const auto lease = [&](const Marker& marker) { return store_->layout().lease(marker.generation); };
+  for (const Marker& marker : {a, b, c}) std::filesystem::remove(lease(marker));
+  std::filesystem::create_directory(lease(a));
+  ASSERT_EQ(::mkfifo(lease(b).c_str(), 0600), 0);
+  std::filesystem::create_symlink("nowhere", lease(c));
+  const Lines lines = verified();
+  ASSERT_EQ(lines.size(), 3U) << ::testing::PrintToString(lines);
+  for (const Marker& marker : {a, b, c}) {
+    const std::string wanted = "damage leases/" + marker.generation + ": not a lease: ";
+    EXPECT_TRUE(std::ranges::any_of(lines, [&](const std::string& line) { return line.starts_with(wanted); }))
+        << wanted;
+    EXPECT_FALSE(store_->look_up(marker.key)->hit);
+  }
+}
+
+TEST_F(ListingTest, VerifyAndHashingEndWhenCancelled) {
+  const Marker a = compile("a");
+  util::CancelToken cancel;
+  StoreOptions options;
+  options.root = store_->layout().root();
+  options.cancel = &cancel;
+  auto store = Store::open(fs_, options);
+  ASSERT_TRUE(store);
+  EXPECT_TRUE((*store)->verify({}));
+  cancel.cancel();
+  EXPECT_EQ((*store)->verify({}).error().code, ErrorCode::cancelled);
+  const std::filesystem::path model = file(a, "model.onnx");
+  EXPECT_EQ((*store)->memo().digest_afresh(std::span(&model, 1), "group").error().code, ErrorCode::cancelled);
 }
 
 }  // namespace

@@ -57,6 +57,20 @@ TEST_F(OpenTest, RefusesAFolderThatHoldsOtherThingsAndLeavesItAlone) {
   EXPECT_FALSE(std::filesystem::exists(root_ / "version"));
 }
 
+// Somebody deleted the store while a process was at work, which then made some of it again.
+TEST_F(OpenTest, TakesWhatHoldsOnlyItsOwnNamesAndRefusesTheSameNamesWithOtherThings) {
+  const std::string uuid = "01234567-89ab-4cde-8f01-23456789abcd";
+  std::filesystem::create_directories(root_ / "keys" / "ab" / std::string(64, 'a'));
+  std::filesystem::create_directories(root_ / "tmp" / uuid);
+  std::filesystem::create_directories(root_ / "locks");
+  testing::put(root_ / "locks" / "slot.0", "");
+  testing::put(root_ / "stats.1", "");
+  testing::put(root_ / "tmp" / "thesis.txt", "precious");
+  refuses("holds other files ('tmp')", "choose");
+  std::filesystem::remove(root_ / "tmp" / "thesis.txt");
+  EXPECT_TRUE(open());
+}
+
 TEST_F(OpenTest, FinishesWhatAKilledOpenBegan) {
   std::filesystem::create_directories(root_);
   testing::put(root_ / "stats.1", "");

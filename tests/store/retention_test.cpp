@@ -316,5 +316,31 @@ TEST_F(SweepTest, OneAtATime) {
   EXPECT_FALSE(std::filesystem::exists(store_->layout().work(uuid)));
 }
 
+TEST_F(SweepTest, WhatKilledWritersLeftGoesWhenOldAndUnlocked) {
+  const Marker marker = compile("a");
+  const Layout& layout = store_->layout();
+  const std::string name = ".precast-01234567-89ab-4cde-8f01-23456789abcd.tmp";
+  std::filesystem::create_directories(layout.digests() / "ab");
+  std::filesystem::create_directories(layout.facts() / "cd");
+  const std::vector<std::filesystem::path> left = {layout.root() / name, layout.key_folder(marker.key) / name,
+                                                   layout.digests() / "ab" / name, layout.facts() / "cd" / name};
+  const auto other = layout.root() / ".precast-mine.tmp";  // no name of ours
+  for (const auto& path : left) testing::put(path, "half");
+  testing::put(other, "");
+  sweep(24h);
+  for (const auto& path : left) EXPECT_TRUE(std::filesystem::exists(path)) << path;
+  clock_.advance(48h);
+  auto writer = fs_.open(left.front(), fs::OpenMode::lock_existing);
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(*fs_.try_lock(*writer, fs::LockKind::exclusive));
+  sweep(24h);
+  EXPECT_TRUE(std::filesystem::exists(left.front())) << "somebody writes it";
+  for (std::size_t i = 1; i < left.size(); ++i) EXPECT_FALSE(std::filesystem::exists(left[i])) << left[i];
+  ASSERT_TRUE(fs_.close(*writer));
+  sweep(24h);
+  EXPECT_FALSE(std::filesystem::exists(left.front()));
+  EXPECT_TRUE(std::filesystem::exists(other));
+}
+
 }  // namespace
 }  // namespace precast::store

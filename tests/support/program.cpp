@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "process/descriptor_posix.hpp"
 #include "util/text.hpp"
 
 namespace precast::testing {
@@ -22,6 +23,21 @@ namespace stdfs = std::filesystem;
 
 int open_new(const stdfs::path& path) {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+}
+
+stdfs::path program_path(const std::string& program) {
+  if (program.find('/') != std::string::npos) return program;
+  return stdfs::path(PRECAST_BINARY_DIR) / "bin" / program;
+}
+
+std::vector<std::pair<std::string, std::string>> whole_environment(const stdfs::path& scratch, const Environment& env) {
+  stdfs::create_directories(scratch / "home");
+  Environment all{{"PATH", "/usr/bin:/bin"}, {"HOME", (scratch / "home").native()}, {"TMPDIR", scratch.native()}};
+  for (const char* name : {"ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TBB_ENABLE_SANITIZERS"}) {
+    if (const char* value = std::getenv(name); value != nullptr) all[name] = value;
+  }
+  for (const auto& [name, value] : env) all[name] = value;
+  return {all.begin(), all.end()};
 }
 
 }  // namespace
@@ -43,24 +59,48 @@ nlohmann::json Ran::json() const {
   return document;
 }
 
+Ran run_in_terminal(const stdfs::path& scratch, const std::string& program, std::vector<std::string> arguments,
+                    const Environment& env) {
+  Ran ran;
+  const process::Descriptor screen(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  char name[64];
+  if (::grantpt(screen.get()) != 0 || ::unlockpt(screen.get()) != 0 ||
+      ::ptsname_r(screen.get(), name, sizeof name) != 0) {
+    ADD_FAILURE() << "there is no pseudo-terminal";
+    return ran;
+  }
+  process::Descriptor theirs(::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  auto child = process::Child::spawn({.program = program_path(program),
+                                      .arguments = std::move(arguments),
+                                      .environment = whole_environment(scratch, env),
+                                      .working_directory = {},
+                                      .descriptors = {{theirs.get(), 2}}});
+  if (!child) {
+    ADD_FAILURE() << child.error().message;
+    return ran;
+  }
+  theirs.reset();
+  // Once nobody has the other end open, reading ends with EIO.
+  char block[4096];
+  for (ssize_t count = 0; (count = ::read(screen.get(), block, sizeof block)) > 0;) {
+    ran.err.append(block, static_cast<std::size_t>(count));
+  }
+  const auto exit = child->wait(std::chrono::seconds(60));
+  if (exit && *exit) ran.exit = **exit;
+  ran.code = ran.exit.code.value_or(-1);
+  return ran;
+}
+
 Running::Running(const stdfs::path& scratch, const std::string& program, std::vector<std::string> arguments,
                  const Environment& env, const stdfs::path& working_directory) {
   const std::string id = util::new_uuid();
   out_ = scratch / ("out-" + id);
   err_ = scratch / ("err-" + id);
-  stdfs::create_directories(scratch / "home");
-  Environment all{{"PATH", "/usr/bin:/bin"}, {"HOME", (scratch / "home").native()}, {"TMPDIR", scratch.native()}};
-  for (const char* name : {"ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TBB_ENABLE_SANITIZERS"}) {
-    if (const char* value = std::getenv(name); value != nullptr) all[name] = value;
-  }
-  for (const auto& [name, value] : env) all[name] = value;
   const int out = open_new(out_);
   const int err = open_new(err_);
-  auto child = process::Child::spawn({.program = program.find('/') == std::string::npos
-                                                     ? stdfs::path(PRECAST_BINARY_DIR) / "bin" / program
-                                                     : stdfs::path(program),
+  auto child = process::Child::spawn({.program = program_path(program),
                                       .arguments = std::move(arguments),
-                                      .environment = {all.begin(), all.end()},
+                                      .environment = whole_environment(scratch, env),
                                       .working_directory = working_directory,
                                       .descriptors = {{out, 1}, {err, 2}}});
   ::close(out);

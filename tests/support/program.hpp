@@ -55,6 +55,10 @@ class Running {
   std::unique_ptr<process::Child> child_;
 };
 
+// What a person sees who runs build/bin/<program> in a terminal (stderr; stdout is not shown), and how it ended.
+[[nodiscard]] Ran run_in_terminal(const std::filesystem::path& scratch, const std::string& program,
+                                  std::vector<std::string> arguments, const Environment& env);
+
 // The precast of a test: a store, a home and an environment of its own.
 class Precast {
  public:

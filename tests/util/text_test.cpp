@@ -171,5 +171,11 @@ TEST(Table, takes_rows_of_any_length) {
   EXPECT_EQ(format_table({{"a"}, {}, {"b", "", "c"}, {"", "", "", ""}}), "a\n\nb    c\n\n");
 }
 
+TEST(Text, OneLineAndOneCell) {
+  EXPECT_EQ(escape_to_line("a\nb\tc\x1B"), "a\\nb\\tc\\x1b");
+  EXPECT_EQ(quoted("two\nlines"), "'two\\nlines'");
+  EXPECT_EQ(format_table({{"NAME", "N"}, {"a\nb", "1"}}), "NAME  N\na\\nb  1\n");
+}
+
 }  // namespace
 }  // namespace precast::util
