@@ -38,9 +38,11 @@ std::string progress_line(const std::string& subject, const compile::Progress& p
     case compile::Stage::checking:
       return "checking the compiled " + subject + ": " + time;
     case compile::Stage::storing:
+      return "storing the compiled " + subject + ": " + time;
+    case compile::Stage::opening:
       break;
   }
-  return "storing the compiled " + subject + ": " + time;
+  return "opening " + subject + ": " + time;
 }
 
 ProgressReporter::ProgressReporter(Output& output, std::string subject)

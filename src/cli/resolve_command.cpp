@@ -23,14 +23,6 @@ struct Options {
   std::vector<std::string> command;
 };
 
-// The session that --open asked for; it lives until the process ends.
-Result<session::PreparedSession> open_session(Context& context, compile::Resolution resolution,
-                                              const compile::Request& request) {
-  auto catalog = context.catalog();
-  if (!catalog) return std::unexpected(catalog.error());
-  return session::PreparedSession::open(**catalog, std::move(resolution), request.session);
-}
-
 int answer(Context& context, const compile::Resolution& resolution, CommandTimings timings) {
   timings.startup = context.runtime_load_ms();
   timings.total = context.elapsed_ms();
@@ -55,6 +47,20 @@ int refuse(Context& context, const compile::Resolution& resolution) {
   }
   context.output.error(error);
   return exit_code_of(resolution, context.options.strict);
+}
+
+// For --open. What becomes of a stored model that ORT refuses is said.
+Result<session::PreparedSession> open_session(Context& context, compile::Resolver& resolver,
+                                              const compile::Request& request, compile::Resolution resolution) {
+  const std::string generation = resolution.generation;
+  ProgressReporter progress(context.output, util::quoted(request.model));
+  progress.update({.stage = compile::Stage::opening, .estimate_seconds = std::nullopt, .holder = std::nullopt});
+  auto opened = session::PreparedSession::open(resolver, request, std::move(resolution), progress.observer());
+  if (opened && opened->resolution().generation != generation) {
+    const compile::Resolution& now = opened->resolution();
+    context.output.warn(std::string(compile::to_string(now.outcome)) + ": " + now.reason);
+  }
+  return opened;
 }
 
 int run_resolve(Context& context, const Options& options) {
@@ -94,9 +100,10 @@ int run_resolve(Context& context, const Options& options) {
   if (options.exec) return become(context, std::move(*resolution), options.command);
 
   if (!options.open) return answer(context, *resolution, {});
-  auto opened = open_session(context, std::move(*resolution), *request);
+  auto opened = open_session(context, **resolver, *request, std::move(*resolution));
   if (!opened) return report_error(context, "resolve", opened.error());
   const auto session = std::make_shared<session::PreparedSession>(std::move(*opened));
+  if (strict && !session->resolution().compiled_model()) return refuse(context, session->resolution());
   context.keep_until_exit(session);
   const auto private_owner = session->take_private_owner();  // deletes a private generation on return
   return answer(context, session->resolution(), {.session_open = session->open_ms()});

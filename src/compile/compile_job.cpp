@@ -7,6 +7,7 @@
 #include "compile/checks.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
+#include "util/try.hpp"
 
 namespace precast::compile {
 
@@ -216,6 +217,19 @@ JobResult run_job(const Job& job, Timings& timings) {
   recognise_deleted_folder(job, result);
   take_timings(*outcome, timings);
   return result;
+}
+
+Result<bool> opens_in_worker(const Job& job, const std::filesystem::path& compiled) {
+  PRECAST_TRY_ASSIGN(const auto worker, find_worker(job.services.file_system, job.services.worker));
+  WorkerRequest request = make_request(job);
+  request.action = WorkerAction::open;
+  request.output = compiled;
+  PRECAST_TRY_ASSIGN(const auto outcome,
+                     run_worker(job.services.file_system, make_run(job, worker, std::move(request), "reopen.log")));
+  if (outcome.succeeded()) return true;
+  const JobResult failure = failure_of(job, outcome);
+  if (failure.end == JobEnd::transient || failure.end == JobEnd::cancelled) return std::unexpected(failure.error);
+  return false;
 }
 
 }  // namespace precast::compile

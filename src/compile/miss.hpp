@@ -59,6 +59,9 @@ class Miss {
   std::optional<store::Marker> stored_;  // what this call put in the store
 };
 
+// What the identity is made of, and what the worker gets.
+[[nodiscard]] identity::Settings make_settings(const Request& request, ort::Catalog& catalog, ort::Target target);
+
 // The stored generation as the answer, with its lease.
 void fill_from_hit(Resolution& resolution, store::Hit hit);
 

@@ -74,7 +74,7 @@ struct Resolution {
 
 // What the work is at, for people. Called from the resolving thread when a stage begins (and, for waiting, as the
 // holder becomes known).
-enum class Stage : std::uint8_t { reading, waiting, waiting_for_slot, compiling, checking, storing };
+enum class Stage : std::uint8_t { reading, waiting, waiting_for_slot, compiling, checking, storing, opening };
 struct Progress {
   Stage stage = Stage::reading;
   std::optional<double> estimate_seconds;  // from an earlier compile of this source

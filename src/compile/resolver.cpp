@@ -20,6 +20,8 @@ struct LookedUp {
   std::string stale;  // a generation that the EP wants compiled again
 };
 
+}  // namespace
+
 identity::Settings make_settings(const Request& request, ort::Catalog& catalog, ort::Target target) {
   identity::Settings settings;
   settings.target = std::move(target);
@@ -37,6 +39,8 @@ identity::Settings make_settings(const Request& request, ort::Catalog& catalog, 
   settings.worker_environment = request.worker_environment;
   return settings;
 }
+
+namespace {
 
 // A model that is compiled already says itself for which EP.
 ort::TargetRequest target_of_precompiled(const Request& request, const model::ModelFacts& facts) {

@@ -6,22 +6,52 @@
 
 namespace precast::session {
 
-Result<PreparedSession> PreparedSession::open(ort::Catalog& catalog, compile::Resolution resolution,
-                                              const ort::SessionSettings& settings) {
-  PreparedSession session;
-  session.resolution_ = std::move(resolution);
-  ort::Target target = session.resolution_.target;
+namespace {
+
+Result<ort::OpenedSession> open_native(ort::Catalog& catalog, const compile::Resolution& resolution,
+                                       const ort::SessionSettings& settings) {
+  ort::Target target = resolution.target;
   target.provider_options = compile::drop_cache_options(target.ep.found.spec, target.provider_options);
   ort::SessionSettings opening = settings;
   opening.optimization_level.reset();  // it was the compile's; a session uses ORT's default
+  return ort::open_session(catalog, target, opening,
+                           {.model = resolution.path,
+                            .compiled = resolution.compiled_model(),
+                            .want_node_counts = false,
+                            .forbid_cpu_fallback = false});
+}
+
+}  // namespace
+
+Result<PreparedSession> PreparedSession::open(ort::Catalog& catalog, compile::Resolution resolution,
+                                              const ort::SessionSettings& settings) {
+  PreparedSession session;
   util::Stopwatch watch;
-  PRECAST_TRY_ASSIGN(session.opened_, ort::open_session(catalog, target, opening,
-                                                        {.model = session.resolution_.path,
-                                                         .compiled = session.resolution_.compiled_model(),
-                                                         .want_node_counts = false,
-                                                         .forbid_cpu_fallback = false}));
+  PRECAST_TRY_ASSIGN(session.opened_, open_native(catalog, resolution, settings));
   session.open_ms_ = watch.elapsed_ms();
+  session.resolution_ = std::move(resolution);
   return session;
+}
+
+Result<PreparedSession> PreparedSession::open(compile::Resolver& resolver, const compile::Request& request,
+                                              compile::Resolution resolution, const compile::Observer& observer) {
+  PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, resolver.services().catalog());
+  std::optional<Error> earlier;
+  for (;;) {
+    PreparedSession session;
+    util::Stopwatch watch;
+    auto opened = open_native(*catalog, resolution, request.session);
+    if (opened) {
+      session.opened_ = std::move(*opened);
+      session.open_ms_ = watch.elapsed_ms();
+      session.resolution_ = std::move(resolution);
+      return session;
+    }
+    // A stored model is refused twice at most, and the source model is not stored: this ends.
+    PRECAST_TRY_ASSIGN(resolution,
+                       resolver.after_refusal(request, std::move(resolution), opened.error(), earlier, observer));
+    earlier = opened.error();
+  }
 }
 
 }  // namespace precast::session

@@ -2,11 +2,9 @@
 // session. One thread at a time, as Ort::Session's creation; Run may be called from several threads as ORT allows.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <string>
+#include <memory>
 
-#include "compile/resolution.hpp"
+#include "compile/resolver.hpp"
 #include "ort/session_call.hpp"
 #include "precast/error.hpp"
 
@@ -14,6 +12,11 @@ namespace precast::session {
 
 class PreparedSession {
  public:
+  // Of a stored model that ORT refuses: Resolver::after_refusal says what is opened instead (made anew, or the source).
+  [[nodiscard]] static Result<PreparedSession> open(compile::Resolver& resolver, const compile::Request& request,
+                                                    compile::Resolution resolution,
+                                                    const compile::Observer& observer = {});
+
   // A compiled model is opened with session.disable_model_compile=1 and an absolute ep.context_file_path: ORT refuses
   // rather than compile anything. The source model (fallback) is opened as ORT does, and the EP may compile at load.
   // EP-internal caches are dropped.

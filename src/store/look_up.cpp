@@ -63,7 +63,11 @@ Result<Round> look_up_once(Store::State& state, const std::string& key) {
 
   const auto lease_path = state.layout.lease(marker->generation);
   auto lock = fs::Lock::try_acquire(state.fs, lease_path, fs::LockKind::shared, /*create=*/false);
-  if (!lock && !fs::is_not_found(lock.error())) return std::unexpected<Error>(lock.error());
+  if (!lock && !fs::is_not_found(lock.error())) {
+    const auto stat = state.fs.lstat(lease_path);
+    if (stat && stat->kind != fs::FileKind::regular) return miss("its lease is not a file");
+    return std::unexpected<Error>(lock.error());
+  }
   if (lock && !*lock) return Round{};  // being deleted
   const auto again = read_record(state.fs, path);
   if (!again || *again != *text) return Round{};  // replaced, going, or for the next round to say

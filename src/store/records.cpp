@@ -106,7 +106,8 @@ void check(const Marker& marker, JsonFields& fields) {
 }
 
 bool is_failure_kind(std::string_view kind) {
-  constexpr std::array<std::string_view, 4> kKinds = {"compile_failed", "timed_out", "crashed", "nothing_to_compile"};
+  constexpr std::array<std::string_view, 5> kKinds = {"compile_failed", "timed_out", "crashed", "nothing_to_compile",
+                                                      "refused"};
   return std::ranges::find(kKinds, kind) != kKinds.end();
 }
 

@@ -48,7 +48,7 @@ struct Marker {
 // A remembered failure (spec: "Remembered failures").
 struct FailedRecord {
   std::string key{};
-  std::string kind{};  // "compile_failed", "timed_out", "crashed", "nothing_to_compile"
+  std::string kind{};  // "compile_failed", "timed_out", "crashed", "nothing_to_compile", "refused"
   std::string reason{};
   std::string log_tail{};
   std::string time{};  // RFC 3339 UTC, of the last one

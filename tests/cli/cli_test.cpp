@@ -600,5 +600,18 @@ TEST_F(Cli, AModelThatSomebodyHasMappedForWritingIsNeverTrustedByItsTimes) {
   ::munmap(memory, size);
 }
 
+TEST_F(Cli, AStoredModelThatDoesNotOpenAnyMoreGivesTheSourceAndIsRemembered) {
+  const auto model = tiny();
+  ASSERT_EQ(precast_.run(precast_.fake({"compile", model.native()})).code, 0);
+  precast_.env["FAKE_EP_FAULT"] = "refuse_load";
+  const Ran ran = precast_.run(precast_.fake({"resolve", model.native(), "--open"}));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, model.native() + "\n");
+  EXPECT_THAT(ran.err, HasSubstr("precast: warning: failed"));
+  const std::size_t compiles = count_events(precast_.trace(), "compile_begin");
+  EXPECT_EQ(precast_.run(precast_.fake({"resolve", model.native(), "--open", "--require-compiled"})).code, 1);
+  EXPECT_EQ(count_events(precast_.trace(), "compile_begin"), compiles) << "remembered";
+}
+
 }  // namespace
 }  // namespace precast::testing

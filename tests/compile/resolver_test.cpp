@@ -350,5 +350,129 @@ TEST_F(ResolverTest, ALibraryReplacedUnderTheProcessMakesItsRequestsUncacheable)
   EXPECT_EQ(entries->size(), 1U) << "only what was compiled before the update is kept";
 }
 
+// A stored model that ORT does not open.
+class RefusalTest : public ResolverTest {
+ protected:
+  ~RefusalTest() override { ::unsetenv("FAKE_EP_COUNTER"); }
+  // Damaged after it was looked up: what a failing disk does between two looks at the time stamps.
+  static void damage(const Resolution& resolution) {
+    for (const store::Artifact& artifact : resolution.artifacts) {
+      if (artifact.path == store::kModelName) continue;
+      const stdfs::path path = resolution.path.parent_path() / artifact.path;
+      stdfs::permissions(path, stdfs::perms::owner_write | stdfs::perms::owner_read);
+      std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+      file << "XXXXXXXX";
+    }
+  }
+  Result<session::PreparedSession> open(const Request& what, Resolution resolution) {
+    return session::PreparedSession::open(*resolver_, what, std::move(resolution));
+  }
+};
+
+TEST_F(RefusalTest, ADamagedGenerationIsMadeAnewAndOpened) {
+  const Request wanted = request(model());
+  Resolution hit = resolve(wanted);
+  const std::string generation = hit.generation;
+  damage(hit);
+  const auto session = open(wanted, std::move(hit));
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(session->resolution().outcome, Outcome::compiled);
+  EXPECT_THAT(session->resolution().reason, HasSubstr("the stored model was damaged"));
+  EXPECT_NE(session->resolution().generation, generation);
+  EXPECT_EQ(compiles(), 2U);
+  EXPECT_EQ(resolve(wanted).outcome, Outcome::hit);
+}
+
+// A bad run-time option must not destroy a good entry.
+TEST_F(RefusalTest, AnIntactEntryThatAWorkerOpensIsNotTouched) {
+  const Request wanted = request(model());
+  (void)resolve(wanted);
+  Request odd = wanted;
+  odd.session.config_entries["session.intra_op_thread_affinities"] = "nonsense";
+  const auto session = open(odd, resolve(odd));
+  ASSERT_FALSE(session);
+  EXPECT_THAT(session.error().message, HasSubstr("Affinity"));
+  EXPECT_EQ(resolve(wanted).outcome, Outcome::hit);
+  EXPECT_EQ(compiles(), 1U);
+  EXPECT_FALSE(*store_->read_failed(resolve(wanted).key));
+}
+
+TEST_F(RefusalTest, AnIntactEntryThatNoWorkerOpensIsMadeAnewOnce) {
+  const Request wanted = request(model());
+  Resolution hit = resolve(wanted);
+  ::setenv("FAKE_EP_COUNTER", (folder_ / "counter").c_str(), 1);
+  ::setenv("FAKE_EP_FAULT", "fail@load#2", 1);  // here, and in the worker that looks whether it is the entry's fault
+  const auto session = open(wanted, std::move(hit));
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(session->resolution().outcome, Outcome::compiled);
+  EXPECT_THAT(session->resolution().reason, HasSubstr("ORT refused the stored model"));
+  EXPECT_EQ(compiles(), 2U);
+}
+
+TEST_F(RefusalTest, AnEntryThatCannotBeMadeAnewGivesTheSource) {
+  const Request wanted = request(model());
+  Resolution hit = resolve(wanted);
+  ::setenv("FAKE_EP_FAULT", "refuse_load", 1);
+  const auto session = open(wanted, std::move(hit));
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(session->resolution().outcome, Outcome::failed);
+  EXPECT_EQ(session->resolution().path, wanted.model);
+  EXPECT_EQ(resolve(wanted).outcome, Outcome::failed) << "remembered";
+}
+
+TEST_F(RefusalTest, RefusedTwiceIsRememberedWithBothReasons) {
+  const Request wanted = request(model());
+  Resolution first = resolve(wanted);
+  damage(first);
+  const Error because_of_one{ErrorCode::compile_failed, "reason one", {}, {}};
+  const Error because_of_two{ErrorCode::compile_failed, "reason two", {}, {}};
+  auto second = resolver_->after_refusal(wanted, std::move(first), because_of_one, std::nullopt);
+  ASSERT_TRUE(second) << second.error().message;
+  ASSERT_EQ(second->outcome, Outcome::compiled);
+  damage(*second);
+  const auto last = resolver_->after_refusal(wanted, std::move(*second), because_of_two, because_of_one);
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_EQ(last->outcome, Outcome::failed);
+  EXPECT_EQ(last->path, wanted.model);
+  EXPECT_THAT(last->reason, HasSubstr("reason one"));
+  EXPECT_THAT(last->reason, HasSubstr("reason two"));
+  const auto record = store_->read_failed(last->key);
+  ASSERT_TRUE(record && *record);
+  EXPECT_EQ((*record)->kind, "refused");
+  EXPECT_EQ(resolve(wanted).outcome, Outcome::failed);
+  EXPECT_EQ(compiles(), 2U);
+  Request again = wanted;
+  again.retry_failed = true;
+  EXPECT_EQ(resolve(again).outcome, Outcome::compiled);
+}
+
+TEST_F(RefusalTest, WhatSomebodyMadeAnewMeanwhileIsUsedAndKept) {
+  const Request wanted = request(model());
+  Resolution old = resolve(wanted);
+  Request rebuild = wanted;
+  rebuild.rebuild = true;
+  const Resolution newer = resolve(rebuild);
+  damage(old);
+  const auto session = open(wanted, std::move(old));
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(session->resolution().outcome, Outcome::hit);
+  EXPECT_EQ(session->resolution().generation, newer.generation);
+  EXPECT_EQ(compiles(), 2U);
+}
+
+TEST_F(RefusalTest, AGenerationThatSomebodyElseUsesStaysUntilItsLeaseEnds) {
+  const Request wanted = request(model());
+  Resolution refused = resolve(wanted);
+  Resolution used = resolve(wanted);
+  damage(refused);
+  ASSERT_TRUE(open(wanted, std::move(refused)));
+  EXPECT_TRUE(stdfs::exists(used.path));
+  used.lease.release();
+  Request rebuild = wanted;
+  rebuild.rebuild = true;
+  (void)resolve(rebuild);  // retention follows each compile
+  EXPECT_FALSE(stdfs::exists(used.path));
+}
+
 }  // namespace
 }  // namespace precast::compile

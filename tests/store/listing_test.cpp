@@ -262,7 +262,9 @@ TEST_F(ListingTest, VerifyNamesALeaseThatIsNoneAndGoesOn) {
     const std::string wanted = "damage leases/" + marker.generation + ": not a lease: ";
     EXPECT_TRUE(std::ranges::any_of(lines, [&](const std::string& line) { return line.starts_with(wanted); }))
         << wanted;
-    EXPECT_FALSE(store_->look_up(marker.key)->hit);
+    const auto found = store_->look_up(marker.key);
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->miss_reason, "its lease is not a file");
   }
 }
 
