@@ -37,8 +37,12 @@ add_library(precast_crypto INTERFACE)
 target_link_libraries(precast_crypto INTERFACE ${PRECAST_CRYPTO_ARCHIVE} ${CMAKE_DL_LIBS} Threads::Threads)
 
 find_library(PRECAST_PROTOBUF_LITE_ARCHIVE NAMES libprotobuf-lite.a libprotobuf-lite.so REQUIRED)
+# Debian's archive of protobuf cannot be part of a shared library (its thread-local variables are a program's).
+find_library(PRECAST_PROTOBUF_LITE_SHARED NAMES libprotobuf-lite.so REQUIRED)
+set(in_shared_library $<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>)
 add_library(precast_protobuf_lite INTERFACE)
-target_link_libraries(precast_protobuf_lite INTERFACE ${PRECAST_PROTOBUF_LITE_ARCHIVE} Threads::Threads)
+target_link_libraries(precast_protobuf_lite INTERFACE
+  $<IF:${in_shared_library},${PRECAST_PROTOBUF_LITE_SHARED},${PRECAST_PROTOBUF_LITE_ARCHIVE}> Threads::Threads)
 
 add_library(precast_json INTERFACE)
 target_link_libraries(precast_json INTERFACE nlohmann_json::nlohmann_json)

@@ -13,6 +13,7 @@ declare -A below=(
   [store]="util fs process model ort identity store"
   [compile]="util fs process model ort identity store compile"
   [session]="util fs process model ort identity store compile session"
+  [api]="util fs process model ort identity store compile session api"
   [cli]="util fs process model ort identity store compile session cli"
 )
 bad=0

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <utility>
 
+#include "precast/export.hpp"
+
 namespace precast {
 
 enum class ErrorCode : std::uint8_t {
@@ -33,7 +35,7 @@ enum class ErrorCode : std::uint8_t {
 };
 
 // "bad_input", "not_found", ... as they appear in JSON.
-std::string_view to_string(ErrorCode code);
+[[nodiscard]] PRECAST_API std::string_view to_string(ErrorCode code);
 
 struct Error {
   ErrorCode code = ErrorCode::internal;

@@ -13,10 +13,18 @@ namespace {
 
 constexpr std::size_t kShownKeyDigits = 12;
 
+// What a store that nobody made yet has: nothing. Said, because the folder may be a typing error.
+template <typename Things, typename Ask>
+Result<Things> ask_store(Context& context, Ask ask) {
+  const auto store = context.store(/*create=*/false);
+  if (store) return ask(**store);
+  if (store.error().code != ErrorCode::not_found) return std::unexpected(store.error());
+  context.output.warn(store.error().message);
+  return Things();
+}
+
 int run_ls(Context& context) {
-  const auto store = context.store();
-  if (!store) return report_error(context, "cache ls", store.error());
-  const auto entries = (*store)->list();
+  const auto entries = ask_store<std::vector<store::Entry>>(context, [](store::Store& store) { return store.list(); });
   if (!entries) return report_error(context, "cache ls", entries.error());
   if (context.output.json) {
     nlohmann::json json = document("cache ls");
@@ -36,7 +44,7 @@ int run_ls(Context& context) {
 }
 
 int run_show(Context& context, const std::string& key) {
-  const auto store = context.store();
+  const auto store = context.store(/*create=*/false);
   if (!store) return report_error(context, "cache show", store.error());
   const auto entry = (*store)->find(key);
   if (!entry) return report_error(context, "cache show", entry.error());
@@ -78,10 +86,10 @@ class VerifyProgress {
 };
 
 int run_verify(Context& context) {
-  const auto store = context.store();
-  if (!store) return report_error(context, "cache verify", store.error());
   VerifyProgress progress(context.output);
-  const auto findings = (*store)->verify([&](std::uint64_t done, std::uint64_t total) { progress(done, total); });
+  const auto findings = ask_store<std::vector<store::Finding>>(context, [&](store::Store& store) {
+    return store.verify([&](std::uint64_t done, std::uint64_t total) { progress(done, total); });
+  });
   if (!findings) return report_error(context, "cache verify", findings.error());
   bool damaged = false;
   nlohmann::json json = document("cache verify");

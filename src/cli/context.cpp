@@ -41,13 +41,14 @@ Result<ort::Catalog*> Context::catalog() {
   return catalog_.get();
 }
 
-Result<store::Store*> Context::store() {
+Result<store::Store*> Context::store(bool create) {
   const std::lock_guard guard(mutex_);
   if (store_) return store_.get();
   store::StoreOptions opening;
   opening.root = store::default_root(options.cache_dir);
   opening.allow_network = options.allow_network_store;
   opening.keep = options.keep;
+  opening.create = create;
   opening.cancel = &cancel;
   opening.verify = options.verify == "always" ? store::VerifyMode::always : store::VerifyMode::automatic;
   PRECAST_TRY_ASSIGN(store_, store::Store::open(file_system(), opening));

@@ -32,8 +32,8 @@ class Context {
   // ORT and the EPs found; loaded once. Thread-safe.
   [[nodiscard]] Result<ort::Catalog*> catalog();
   [[nodiscard]] double runtime_load_ms() const { return runtime_load_ms_; }
-  // The store, or why it cannot work.
-  [[nodiscard]] Result<store::Store*> store();
+  // The store, or why it cannot work. Who only looks at it does not `create` it: not_found.
+  [[nodiscard]] Result<store::Store*> store(bool create = true);
   // Warns once when the store cannot work (an error under --strict).
   [[nodiscard]] Result<compile::Resolver*> resolver();
   [[nodiscard]] Result<ort::DiscoveryOptions> discovery_options() const;

@@ -70,7 +70,9 @@ Check check_worker(Context& context) {
 }
 
 Check check_store(Context& context) {
-  const auto store = context.store();
+  const auto store = context.store(/*create=*/false);
+  if (!store && store.error().code == ErrorCode::not_found)
+    return {"store", true, store.error().message + "; the first compile makes it", ""};
   if (!store) return failed_check("store", store.error());
   const std::string root = path_text((*store)->layout().root());
   if (!(*store)->writable())

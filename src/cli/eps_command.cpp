@@ -56,7 +56,7 @@ std::string devices_text(const ort::EpDescription& ep) {
     text += std::string(ort::to_string(device.device_class));
     if (!device.name.empty()) text += " (" + util::escape_invalid_utf8(device.name) + ")";
   }
-  return text.empty() ? "none here" : text;
+  return text.empty() ? "none here (precast doctor says why)" : text;
 }
 
 void print_table(Context& context, const std::vector<Row>& rows) {

@@ -46,7 +46,8 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
   app.add_flag("--allow-network-store", options.allow_network_store, "Accept a store on a network or FUSE file system")
       ->group(group);
   app.add_flag("--allow-telemetry", options.allow_telemetry, "Do not set ORT_DISABLE_TELEMETRY")->group(group);
-  app.add_option("--keep", options.keep, "Generations kept per model, EP and device class")
+  app.add_option("--keep", options.keep,
+                 "Generations kept per model, EP and device class; those used in the last day stay anyway")
       ->check(CLI::Range(1U, 1000U))
       ->envname("PRECAST_KEEP")
       ->capture_default_str()

@@ -7,6 +7,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/progress.hpp"
 #include "cli/result_json.hpp"
+#include "identity/links.hpp"
 #include "session/prepared_session.hpp"
 #include "util/text.hpp"
 
@@ -63,6 +64,17 @@ Result<session::PreparedSession> open_session(Context& context, compile::Resolve
   return opened;
 }
 
+// The compiled model that was opened is gone when this process ends: what loads afterwards is the source.
+int answer_with_source(Context& context, session::PreparedSession& session, const compile::Request& request,
+                       bool strict) {
+  const compile::Resolution& opened = session.resolution();
+  const std::filesystem::path source = identity::logical_absolute(request.model);
+  compile::Resolution given = compile::source_instead(opened, source);
+  if (strict) return refuse(context, given);
+  context.output.warn("it compiled and opened, but is not kept: the answer is the source model (" + given.reason + ")");
+  return answer(context, given, {.session_open = session.open_ms()});
+}
+
 int run_resolve(Context& context, const Options& options) {
   auto request = make_request(options.compile, context.options);
   if (!request) return report_error(context, "resolve", request.error());
@@ -93,8 +105,9 @@ int run_resolve(Context& context, const Options& options) {
   const bool strict = options.require_compiled || context.options.strict;
   if (!resolution->compiled_model()) {
     if (strict) return refuse(context, *resolution);
-    context.output.warn("the answer is the source model: " + resolution->reason);
-  } else if (!resolution->reason.empty()) {
+    const std::string hint = resolution->error ? resolution->error->hint : std::string();
+    context.output.warn("the answer is the source model: " + resolution->reason + (hint.empty() ? "" : "; " + hint));
+  } else if (!resolution->reason.empty() && !resolution->private_generation) {
     context.output.note(std::string(compile::to_string(resolution->outcome)) + " (" + resolution->reason + ")");
   }
   if (options.exec) return become(context, std::move(*resolution), options.command);
@@ -106,6 +119,7 @@ int run_resolve(Context& context, const Options& options) {
   if (strict && !session->resolution().compiled_model()) return refuse(context, session->resolution());
   context.keep_until_exit(session);
   const auto private_owner = session->take_private_owner();  // deletes a private generation on return
+  if (session->resolution().private_generation) return answer_with_source(context, *session, *request, strict);
   return answer(context, session->resolution(), {.session_open = session->open_ms()});
 }
 

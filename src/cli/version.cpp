@@ -35,7 +35,7 @@ int print_version(Context& context) {
                            {"source", (*runtime)->source()},
                            {"library", path_text((*runtime)->library())}};
   } else {
-    text += "ONNX Runtime: not found (" + runtime.error().message + ")\n";
+    text += "ONNX Runtime: not found: " + runtime.error().message + "\n";
     json["onnxruntime"] = nullptr;
   }
   const std::filesystem::path genai = find_genai(context.options.genai_library);

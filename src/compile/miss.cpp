@@ -96,6 +96,9 @@ Result<std::optional<Resolution>> Miss::attempt(Known& known, Resolution& resolu
   }
   estimate_ =
       services_.store->earlier_compile_seconds(known.identity.source_sha256, known.settings.target.ep.found.name);
+  if (services_.cancel != nullptr && services_.cancel->cancelled()) {
+    return std::unexpected(interrupted("before compiling", known.model.model));
+  }
   util::Stopwatch watch;
   auto lock = services_.store->lock_key(known.identity.key, wait_options(Stage::waiting));
   resolution.timings.lock_wait += watch.lap_ms();

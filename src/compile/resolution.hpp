@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ort/session_call.hpp"
+#include "precast/outcome.hpp"
 #include "store/store.hpp"
 #include "util/cancel.hpp"
 
@@ -35,8 +36,8 @@ struct Request {
   std::chrono::seconds retry_failed_after = std::chrono::hours(24);
 };
 
-enum class Outcome : std::uint8_t { hit, compiled, precompiled, nothing_to_compile, failed, uncached };
-[[nodiscard]] std::string_view to_string(Outcome outcome);
+using precast::Outcome;
+using precast::to_string;
 
 struct Timings {  // milliseconds
   double ep_registration = 0;
@@ -71,6 +72,9 @@ struct Resolution {
            private_generation;
   }
 };
+
+// The answer of a caller that cannot keep `resolution`'s private generation: the source, uncached, for the same reason.
+[[nodiscard]] Resolution source_instead(const Resolution& resolution, const std::filesystem::path& source);
 
 // What the work is at, for people. Called from the resolving thread when a stage begins (and, for waiting, as the
 // holder becomes known).

@@ -87,22 +87,16 @@ void record_use(store::Store& store, const Resolution& resolution, const identit
 
 }  // namespace
 
-std::string_view to_string(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::hit:
-      return "hit";
-    case Outcome::compiled:
-      return "compiled";
-    case Outcome::precompiled:
-      return "precompiled";
-    case Outcome::nothing_to_compile:
-      return "nothing_to_compile";
-    case Outcome::failed:
-      return "failed";
-    case Outcome::uncached:
-      break;
-  }
-  return "uncached";
+Resolution source_instead(const Resolution& resolution, const std::filesystem::path& source) {
+  Resolution given;
+  given.outcome = Outcome::uncached;
+  given.reason = resolution.reason;
+  given.error = Error{ErrorCode::busy, resolution.reason, source, {}};
+  given.path = source;
+  given.key = resolution.key;
+  given.target = resolution.target;
+  given.timings = resolution.timings;
+  return given;
 }
 
 Resolver::Resolver(Services services) : services_(std::move(services)) {}
@@ -148,7 +142,7 @@ Result<Resolution> Resolver::resolve(const Request& request, const Observer& obs
   }
   if (!resolution.target.makes_ep_context()) {
     Error error{ErrorCode::unsupported, resolution.target.ep.found.name + " does not make compiled (EPContext) models",
-                known.model.model, ""};
+                known.model.model, "precast eps shows which EPs do, and doctor why one has no device here"};
     return answer_with_source(std::move(resolution), Outcome::nothing_to_compile, known.model.model, std::move(error));
   }
 

@@ -16,6 +16,7 @@ ErrorCode code_of(int error_number) {
     case ENOTDIR:
       return ErrorCode::not_found;
     case ENAMETOOLONG:
+    case ELOOP:
       return ErrorCode::bad_input;
     case ENOSPC:
     case EDQUOT:

@@ -181,7 +181,7 @@ Result<ElfRead> read_elf(fs::FileSystem& fs, const std::filesystem::path& path) 
   PRECAST_TRY_ASSIGN(const fs::FileStat after, fs.stat(file));
   if (evidence_stat(after) != result.stat) {
     return fail(ErrorCode::busy, util::quoted(path) + " changes while it is read", path,
-                "Wait until nobody writes it any more.");
+                "wait until nobody writes it any more");
   }
   return result;
 }

@@ -43,7 +43,7 @@ Result<std::optional<FileEvidence>> try_hash(fs::FileSystem& fs, const std::file
   PRECAST_TRY_ASSIGN(const fs::FileStat before, fs.stat(file));
   if (before.kind != fs::FileKind::regular) {
     return fail(ErrorCode::bad_input, util::quoted(path) + " is not a regular file", path,
-                "Give a regular file or a link to one.");
+                "give a regular file or a link to one");
   }
   PRECAST_TRY_ASSIGN(evidence.sha256, hash_stream(fs, file, cancel));
   PRECAST_TRY_ASSIGN(const fs::FileStat after, fs.stat(file));
@@ -69,7 +69,7 @@ Result<FileEvidence> hash_file(fs::FileSystem& fs, const std::filesystem::path& 
     if (evidence) return *std::move(evidence);
   }
   return fail(ErrorCode::busy, util::quoted(path) + " changes while it is read", path,
-              "Wait until nobody writes it any more.");
+              "wait until nobody writes it any more");
 }
 
 Result<std::vector<FileEvidence>> hash_files(fs::FileSystem& fs, std::span<const std::filesystem::path> paths,

@@ -65,7 +65,7 @@ class LibrarySet {
     PRECAST_TRY_ASSIGN(ElfFacts facts, read(path));
     if (reads_.at(path).stat != evidence_stat(known->second.stat)) {
       return fail(ErrorCode::busy, util::quoted(path) + " was replaced while its evidence was taken", path,
-                  "Wait until the installation has ended, and try again.");
+                  "wait until the installation has ended, and try again");
     }
     memory_[digest] = {path.filename().string(), facts};
     learned_ = true;
@@ -127,7 +127,7 @@ Result<std::filesystem::path> option_library(FolderIndex& folders, const Setting
   }
   return fail(ErrorCode::bad_input,
               "provider option '" + key + "' names the library '" + value + "', which is not beside the EP's library",
-              {}, "Give the absolute path of an existing library.");
+              {}, "give the absolute path of an existing library");
 }
 
 Result<Paths> named_libraries(FolderIndex& folders, const Settings& settings) {

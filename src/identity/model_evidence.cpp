@@ -34,7 +34,7 @@ Result<model::ModelFacts> facts_of(fs::FileSystem& fs, Digester& digester, const
   PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.stat(evidence.path));
   if (evidence_stat(stat) != evidence_stat(evidence.stat)) {
     return fail(ErrorCode::busy, "model " + util::quoted(evidence.path) + " was replaced while it was read",
-                evidence.path, "Wait until nobody writes it any more, and try again.");
+                evidence.path, "wait until nobody writes it any more, and try again");
   }
   digester.remember_facts(name, model::serialize_facts(facts));
   return facts;
@@ -53,15 +53,19 @@ std::unexpected<Error> explain(fs::FileSystem& fs, const std::vector<model::Exte
     const auto stat = fs.stat(path);
     if (!stat && fs::is_not_found(stat.error())) {
       return fail(ErrorCode::bad_input, named(file) + " is missing: there is no " + util::quoted(path), path,
-                  "Put the file beside the model, where it stood when the model was exported.");
+                  "put the file beside the model, where it stood when the model was exported");
     }
     if (stat && stat->kind != fs::FileKind::regular) {
       const bool folder = stat->kind == fs::FileKind::directory;
       return fail(ErrorCode::bad_input,
                   named(file) + " is " + (folder ? "a folder" : "no regular file") + ": " + util::quoted(path), path,
-                  "Put the data file there.");
+                  "put the data file there");
     }
-    if (error.path == path) error.message = named(file) + " cannot be used: " + error.message;
+    if (error.path != path) continue;
+    // Also what cannot be read is the caller's to mend, as the model itself would be.
+    if (error.code == ErrorCode::io) error.code = ErrorCode::bad_input;
+    if (error.hint.empty()) error.hint = "check the permissions of the file and its folders";
+    error.message = named(file) + " cannot be used: " + error.message;
   }
   return std::unexpected(std::move(error));
 }
@@ -71,7 +75,7 @@ Result<void> check_length(const model::ExternalFile& file, const FileEvidence& e
   return fail(ErrorCode::bad_input,
               named(file) + " is too short: " + util::quoted(evidence.path) + " has " +
                   std::to_string(evidence.stat.size) + " bytes, the model wants " + std::to_string(file.bytes_needed),
-              evidence.path, "The file was not copied to its end, or it belongs to another model.");
+              evidence.path, "the file was not copied to its end, or it belongs to another model");
 }
 
 Result<std::vector<FileEvidence>> digest_external(fs::FileSystem& fs, Digester& digester,

@@ -36,7 +36,7 @@ std::unexpected<Error> refuse_open(fs::FileSystem& fs, const std::filesystem::pa
   const Result<fs::FileStat> stat = fs.stat(path);
   if (stat && stat->kind != fs::FileKind::regular) return refuse_kind(stat->kind, path);
   return refuse(path, fmt::format("cannot be read: {}", cause.message),
-                "check the permissions of the file and its folders");
+                cause.code == ErrorCode::io ? "check the permissions of the file and its folders" : "check the path");
 }
 
 std::unexpected<Error> refuse_flaw(const WireReader& reader, const ModelWalk& walk, const std::filesystem::path& path) {

@@ -73,6 +73,17 @@ bool is_same_hardware(const DeviceInfo& a, const DeviceInfo& b) {
          a.device_id == b.device_id && a.name == b.name;
 }
 
+std::string name_offered_by(const std::vector<DeviceInfo>& devices, const std::filesystem::path& library) {
+  for (const DeviceInfo& device : devices) {
+    const auto at = device.ep_metadata.find("library_path");
+    std::error_code ignored;  // no such file is another file
+    if (at != device.ep_metadata.end() && std::filesystem::equivalent(at->second, library, ignored)) {
+      return device.ep_name;
+    }
+  }
+  return {};
+}
+
 bool wants_any(const TargetRequest& request) {
   return request.ep.empty() || util::ascii_lower(request.ep) == "auto";
 }
@@ -88,7 +99,8 @@ Result<EpDescription> Catalog::describe(const FoundEp& ep) {
   std::vector<DeviceInfo> infos;
   infos.reserve(devices.size());
   for (const Ort::ConstEpDevice& device : devices) infos.push_back(describe_device(device));
-  EpDescription description{ep, {}, {}, devices_of_ep(infos, ep.name)};
+  EpDescription description{ep, {}, {}, devices_of_ep(infos, ep.name), {}};
+  if (description.devices.empty() && !ep.library.empty()) description.offers_as = name_offered_by(infos, ep.library);
   if (ep.library.empty()) description.version = runtime_->version();
   if (!description.devices.empty()) {
     const DeviceInfo& first = description.devices.front();

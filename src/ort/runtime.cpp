@@ -103,7 +103,7 @@ Result<RuntimeLocation> find_runtime(const RuntimeOptions& options) {
   if (by_option) return named_runtime(options.library, "option");
   if (!from_environment.empty()) return named_runtime(from_environment, "environment");
   if (auto location = search_runtime(options.executable_directory)) return *std::move(location);
-  return fail(ErrorCode::not_found, "ONNX Runtime (libonnxruntime.so.1) was not found", {}, kSetUpHint);
+  return fail(ErrorCode::ep_unavailable, "ONNX Runtime (libonnxruntime.so.1) was not found", {}, kSetUpHint);
 }
 
 Error to_error(const Ort::Exception& exception, std::string_view doing, ErrorCode code) {

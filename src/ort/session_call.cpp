@@ -25,10 +25,14 @@ constexpr std::string_view kNumber = "]. Number of nodes: ";
 std::string first_error(const std::vector<LogLine>& lines) {
   for (const LogLine& line : lines) {
     if (line.severity < ORT_LOGGING_LEVEL_ERROR) continue;
-    return fmt::format(" (logged before: {})",
-                       util::escape_invalid_utf8(util::trim(line.message.substr(0, line.message.find('\n')))));
+    return util::escape_invalid_utf8(util::trim(line.message.substr(0, line.message.find('\n'))));
   }
   return {};
+}
+
+void add_logged(Error& error, const std::string& logged) {
+  if (logged.empty() || error.message.find(logged) != std::string::npos) return;
+  error.message += fmt::format(" (logged before: {})", logged);
 }
 
 Error compile_error(const Ort::Exception& exception, const Target& target, const CompileCall& call,
@@ -43,7 +47,7 @@ Error compile_error(const Ort::Exception& exception, const Target& target, const
                              util::escape_to_line(call.model.native())),
                  call.model, "use another EP, or run the model as it is"};
   }
-  error.message += logged;
+  add_logged(error, logged);
   error.path = call.model;
   return error;
 }
@@ -168,7 +172,7 @@ Result<OpenedSession> open_session(Catalog& catalog, const Target& target, const
     const std::string doing =
         fmt::format("{} did not open '{}'", target.ep.found.name, util::escape_to_line(call.model.native()));
     Error error = to_error(exception, doing, ErrorCode::compile_failed);
-    error.message += first_error(log.lines());
+    add_logged(error, first_error(log.lines()));
     error.path = call.model;
     return std::unexpected<Error>(std::move(error));
   }

@@ -65,7 +65,10 @@ std::unexpected<Error> no_device(const EpDescription& ep, const TargetRequest& r
                                             : std::string("no device that it can use");
   const std::string classes = classes_of(ep);
   std::string hint = "precast eps shows which EPs have devices here";
-  if (!classes.empty()) {
+  if (!ep.offers_as.empty()) {
+    hint = fmt::format("the library offers its devices as {} only: --ep-library {}={}", ep.offers_as, ep.offers_as,
+                       util::escape_to_line(ep.found.library.native()));
+  } else if (!classes.empty()) {
     hint = fmt::format("its devices here are of class {}", classes);
   } else if (ep.found.spec != nullptr) {
     hint = fmt::format("it is for {}; {}", ep.found.spec->hardware, hint);

@@ -33,6 +33,9 @@ struct EpDescription {
   std::string version;  // ep_metadata "version"; for built-in EPs ORT's
   std::string vendor;
   std::vector<DeviceInfo> devices;  // in ORT's order
+  // Without devices: another name under which the library offers some. It is registered under a name that it does not
+  // take (OpenVINO's offers its devices under its own name only).
+  std::string offers_as;
 };
 
 // What the user asked for.

@@ -125,7 +125,7 @@ Result<std::optional<ExitStatus>> Child::wait(std::optional<std::chrono::millise
     return fail(
         ErrorCode::internal,
         "the exit status of child process " + std::to_string(state_->pid) + " is lost: " + system_message(errno), {},
-        "The program must neither ignore SIGCHLD nor wait for children of precast.");
+        "the program must neither ignore SIGCHLD nor wait for children of precast");
   }
   ExitStatus status;
   (info.si_code == CLD_EXITED ? status.code : status.signal) = info.si_status;

@@ -159,7 +159,7 @@ std::unexpected<Error> SpawnPlan::explain(int error) const {
   if (error == ENOENT || error == ENOTDIR) {
     if (::access(program.c_str(), F_OK) != 0) {
       return fail(ErrorCode::not_found, "the program " + name + " does not exist", program,
-                  "Check the path, or install the program there.");
+                  "check the path, or install the program there");
     }
     return fail(ErrorCode::unsupported, "the program " + name + " needs an interpreter or loader that does not exist",
                 program, "Its first line, or 'readelf -l', names it.");

@@ -33,6 +33,14 @@ Result<PreparedSession> PreparedSession::open(ort::Catalog& catalog, compile::Re
   return session;
 }
 
+Result<void> PreparedSession::reopen(ort::Catalog& catalog, const ort::SessionSettings& settings) {
+  opened_ = {};
+  util::Stopwatch watch;
+  PRECAST_TRY_ASSIGN(opened_, open_native(catalog, resolution_, settings));
+  open_ms_ = watch.elapsed_ms();
+  return {};
+}
+
 Result<PreparedSession> PreparedSession::open(compile::Resolver& resolver, const compile::Request& request,
                                               compile::Resolution resolution, const compile::Observer& observer) {
   PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, resolver.services().catalog());

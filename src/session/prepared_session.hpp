@@ -23,6 +23,11 @@ class PreparedSession {
   [[nodiscard]] static Result<PreparedSession> open(ort::Catalog& catalog, compile::Resolution resolution,
                                                     const ort::SessionSettings& settings);
 
+  // The same model again with other settings. The native session goes first: two are never alive at once. After an
+  // error there is none, and reopen() may be called again.
+  [[nodiscard]] Result<void> reopen(ort::Catalog& catalog, const ort::SessionSettings& settings);
+
+  [[nodiscard]] bool is_open() const { return static_cast<const OrtSession*>(opened_.session) != nullptr; }
   [[nodiscard]] Ort::Session& native() { return opened_.session; }
   [[nodiscard]] const compile::Resolution& resolution() const { return resolution_; }
   [[nodiscard]] double open_ms() const { return open_ms_; }

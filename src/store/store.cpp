@@ -34,9 +34,20 @@ Result<void> require_root(const std::filesystem::path& root) {
               "give --cache-dir an absolute path");
 }
 
-Result<fs::FileStat> stat_or_make(fs::FileSystem& fs, const std::filesystem::path& root) {
+std::unexpected<Error> no_store(const std::filesystem::path& root) {
+  return fail(ErrorCode::not_found, fmt::format("there is no store at '{}' yet", shown(root)), root,
+              "the first compile makes it; is that the right --cache-dir?");
+}
+
+Result<fs::FileStat> stat_or_make(fs::FileSystem& fs, const std::filesystem::path& root, bool create) {
   auto stat = fs.stat(root);
   if (stat || !fs::is_not_found(stat.error())) return stat;
+  if (const auto link = fs.lstat(root); link && link->kind == fs::FileKind::symlink) {
+    return fail(ErrorCode::io,
+                fmt::format("the cache folder '{}' is a link to something that is not there", shown(root)), root,
+                "mend the link, or choose another folder with --cache-dir");
+  }
+  if (!create) return no_store(root);
   PRECAST_TRY(fs::make_directories(fs, root, kFolderMode, fs::Durability::durable));
   return fs.stat(root);
 }
@@ -214,11 +225,12 @@ Result<void> require_key(std::string_view key) {
 Result<std::unique_ptr<Store>> Store::open(fs::FileSystem& fs, const StoreOptions& options) {
   PRECAST_TRY(require_root(options.root));
   const Layout layout(options.root);
-  PRECAST_TRY_ASSIGN(const fs::FileStat stat, stat_or_make(fs, options.root));
+  PRECAST_TRY_ASSIGN(const fs::FileStat stat, stat_or_make(fs, options.root, options.create));
   PRECAST_TRY(check_owner(options.root, stat));
   PRECAST_TRY_ASSIGN(const auto volume, check_volume(fs, options));
   PRECAST_TRY_ASSIGN(const bool made_before, check_version(fs, layout));
   if (!made_before) PRECAST_TRY(check_not_foreign(fs, layout));
+  if (!made_before && !options.create) return no_store(options.root);
   std::optional<Error> unwritable = why_not_writable(fs, layout, volume.read_only);
   if (!made_before && !unwritable) {
     if (auto made = make_new(fs, layout); !made) unwritable = cannot_write(layout, std::move(made).error());

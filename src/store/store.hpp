@@ -23,6 +23,7 @@ namespace precast::store {
 
 struct StoreOptions {
   std::filesystem::path root;  // absolute
+  bool create = true;          // false: a root that is not there, or is an empty folder, is not_found and stays so
   bool allow_network = false;  // --allow-network-store
   std::uint32_t keep = 4;      // --keep, generations per family
   VerifyMode verify = VerifyMode::automatic;

@@ -164,7 +164,7 @@ class Verification {
       if (is_of_another_schema(entry.name)) {
         note(folder / entry.name, marker.key, "written by another version of precast");
       } else {
-        damage(folder / entry.name, marker.key, "the generation was stored without this file");
+        note(folder / entry.name, marker.key, "not a file of this generation; nothing refers to it");
       }
     }
   }

@@ -94,6 +94,7 @@ TEST_F(Cli, UsageErrorsAreOneObjectToo) {
   expect_error({"compile", "x.onnx", "--ep-options", "novalue"}, 2, "--ep-options 'novalue'");
   expect_error({"compile", "x.onnx", "--compile-timeout", "soon"}, 2, "--compile-timeout 'soon'");
   expect_error({"resolve", "x.onnx", "--exec"}, 2, "--exec");
+  ASSERT_EQ(precast_.run(precast_.fake({"compile", tiny().native()})).code, 0);  // now there is a store
   expect_error({"cache", "show", "zz"}, 2, "zz");
 }
 
@@ -611,6 +612,80 @@ TEST_F(Cli, AStoredModelThatDoesNotOpenAnyMoreGivesTheSourceAndIsRemembered) {
   const std::size_t compiles = count_events(precast_.trace(), "compile_begin");
   EXPECT_EQ(precast_.run(precast_.fake({"resolve", model.native(), "--open", "--require-compiled"})).code, 1);
   EXPECT_EQ(count_events(precast_.trace(), "compile_begin"), compiles) << "remembered";
+}
+
+TEST_F(Cli, AskingForAStoreThatIsNotThereMakesNone) {
+  const stdfs::path typo = folder_ / "typo";
+  precast_.env["PRECAST_CACHE_DIR"] = typo.native();
+  for (const char* command : {"ls", "verify"}) {
+    const Ran ran = precast_.run({"cache", command});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("there is no store at '" + typo.native() + "' yet"));
+  }
+  expect_error({"cache", "show", "0000"}, 2, typo.native());
+  EXPECT_THAT(precast_.run({"doctor"}).out, HasSubstr("there is no store at '" + typo.native() + "' yet"));
+  EXPECT_FALSE(stdfs::exists(typo));
+  stdfs::create_symlink("nowhere", typo);
+  expect_error({"cache", "ls"}, 1, "is a link to something that is not there");
+}
+
+// The file that was opened is gone afterwards: its path would be no use to anybody.
+TEST_F(Cli, APrivateGenerationIsOpenedButItsPathIsNotGiven) {
+  const auto model = tiny();
+  const auto arguments = precast_.fake({"resolve", model.native(), "--no-cache", "--open"});
+  const Ran ran = precast_.run(arguments);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, model.native() + "\n");
+  EXPECT_THAT(ran.err, HasSubstr("compiled and opened, but is not kept"));
+  EXPECT_EQ(count_events(precast_.trace(), "compile_end"), 1U);
+  const auto json = precast_.json(arguments);
+  EXPECT_EQ(json["outcome"], "uncached");
+  EXPECT_EQ(json["path"], model.native());
+  auto required = arguments;
+  required.emplace_back("--require-compiled");
+  EXPECT_EQ(precast_.run(required).code, 1);
+  EXPECT_EQ(precast_.run(required).out, "");
+}
+
+TEST_F(Cli, UnreadableDataIsBadInputAsAnUnreadableModelIs) {
+  if (::geteuid() == 0) {
+    // The super-user reads everything: a link that leads round in a circle stands for what cannot be opened.
+    model_generator::Options options;
+    options.output = folder_ / "ext.onnx";
+    options.external = true;
+    ASSERT_TRUE(model_generator::generate(options));
+    stdfs::remove(folder_ / "ext.data");
+    stdfs::create_symlink("ext.data", folder_ / "ext.data");
+    expect_error(precast_.fake({"compile", options.output.native()}), 2, "ext.data");
+    return;
+  }
+  model_generator::Options options;
+  options.output = folder_ / "ext.onnx";
+  options.external = true;
+  ASSERT_TRUE(model_generator::generate(options));
+  stdfs::permissions(folder_ / "ext.data", stdfs::perms::none);
+  expect_error(precast_.fake({"compile", options.output.native()}), 2, "ext.data");
+}
+
+TEST_F(Cli, WithoutOnnxRuntimeTheExitCodeSaysSo) {
+  const auto model = tiny();
+  const stdfs::path alone = folder_ / "bin";
+  stdfs::create_directory(alone);
+  stdfs::copy_file(stdfs::path(PRECAST_BINARY_DIR) / "bin" / "precast", alone / "precast");
+  Running run(precast_.scratch(), (alone / "precast").native(), {"resolve", model.native(), "--ep", "openvino"},
+              precast_.env);
+  const Ran ran = run.wait();
+  EXPECT_EQ(ran.code, 3) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("libonnxruntime.so.1"));
+}
+
+TEST_F(Cli, AnEpLibraryUnderANameThatItDoesNotTakeSaysWhichOneItTakes) {
+  precast_.env["PRECAST_ASSUME_CPU_VENDOR"] = "intel";
+  const stdfs::path library = stdfs::path(PRECAST_DEPS_DIR) /
+                              "eps/openvino/onnxruntime_ep_openvino/libonnxruntime_providers_openvino_plugin.so";
+  const Ran ran = precast_.run({"resolve", tiny().native(), "--ep", "foo", "--ep-library", "foo=" + library.native()});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_THAT(ran.err, HasSubstr("--ep-library OpenVINOExecutionProvider=" + library.native()));
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+// What a model is compiled for, and how.
+//
+//   precast::CompileOptions options;
+//   options.ep = "openvino";
+//   options.device = "cpu";
+//   options.provider_options = {{"num_streams", "1"}};
+//
+// Plain data. What can influence the compiled bytes is part of the identity (docs/architecture.md); two values give two
+// entries that live side by side.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace precast {
+
+struct CompileOptions {
+  std::string ep = "auto";      // alias or ORT's name, any case; "name@source" pins where it comes from
+  std::string device = "auto";  // "auto", "cpu", "gpu", "npu"
+  std::map<std::string, std::string> provider_options;
+  std::map<std::string, std::string> session_options;   // ORT's session configuration entries
+  std::optional<int> optimization_level;                // of the compile: 0 (the default), 1, 2, 99
+  std::map<std::string, std::int64_t> free_dimensions;  // by symbolic name
+  bool embed = false;                                   // context binary inside the model file
+  bool strict_options = false;                          // run-time-only options are part of the identity too
+  std::vector<std::string> option_files;                // provider options that name a file whose bytes matter
+  std::vector<std::filesystem::path> extra_files;       // that belong to the EP's identity
+  std::vector<std::string> worker_environment;          // names of variables that the compiling process gets
+
+  bool rebuild = false;       // no look-up, no remembered failure; a failure leaves the stored entry
+  bool no_cache = false;      // neither reads nor writes the store
+  bool retry_failed = false;  // compile in spite of a remembered failure
+  std::chrono::milliseconds compile_timeout = std::chrono::minutes(30);
+  std::optional<std::chrono::milliseconds> lock_timeout;  // for another's compile of the same; not given: until it ends
+  std::chrono::seconds retry_failed_after = std::chrono::hours(24);
+};
+
+}  // namespace precast

@@ -1,0 +1,103 @@
+// An ORT session on a model that the compile cache prepared.
+//
+//   auto runtime = precast::Runtime::load();
+//   if (!runtime) return complain(runtime.error());
+//   auto cache = precast::CompileCache::open(*runtime);
+//   if (!cache) return complain(cache.error());
+//   precast::CompileOptions options;
+//   options.ep = "openvino";
+//   precast::Session session(*cache, "model.onnx", options);
+//   if (auto opened = session.open(); !opened) return complain(opened.error());
+//
+//   std::vector<float> pixels(1 * 3 * 224 * 224);
+//   const std::array<std::int64_t, 4> shape{1, 3, 224, 224};
+//   const auto memory = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
+//   precast::Tensors inputs;
+//   inputs.emplace("pixels", Ort::Value::CreateTensor<float>(memory, pixels.data(), pixels.size(), shape.data(), 4));
+//   auto outputs = session.run(inputs);
+//   if (!outputs) return complain(outputs.error());
+//   const float* scores = outputs->at("scores").GetTensorData<float>();
+//
+// The session holds the lease of its generation from open() to reset() or destruction. A stored model that ORT refuses
+// is made anew once if it is at fault, else ORT's error is reported; what cannot be compiled runs as the source model
+// (running_path(), outcome() and reason() say so).
+//
+// One thread at a time, but for run(), which any number of threads may call between open() and reset().
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <onnxruntime_cxx_api.h>
+
+#include "precast/compile_cache.hpp"
+
+namespace precast {
+
+using Tensors = std::map<std::string, Ort::Value, std::less<>>;  // by name
+
+struct TensorInfo {
+  std::string name;
+  std::string dtype;                    // as NumPy names it: "float32", "int64", ...; empty: not a tensor
+  std::vector<std::int64_t> shape;      // -1: not fixed
+  std::vector<std::string> dimensions;  // symbolic names, "" where there is none; as many as shape
+};
+
+// Options of a perf window: the same generation, opened with other run-time options.
+struct PerfOptions {
+  std::map<std::string, std::string> session_options;  // added to the session's own
+  std::uint32_t warmup = 1;                            // first runs that do not count
+};
+
+struct PerfStatistics {
+  std::vector<double> run_ms;  // of each run() inside the window, warm-ups left out, in order
+};
+
+class PRECAST_API Session {
+ public:
+  // Nothing happens yet. The options are copied; the caller's are never changed.
+  Session(CompileCache cache, std::filesystem::path model, CompileOptions options);
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  // Resolves and opens; opening what is open does nothing. After an error every call gives that error until reset().
+  [[nodiscard]] Result<void> open();
+  [[nodiscard]] bool is_open() const;
+  // Closes the native session and gives the lease back; a private generation is deleted. open() starts anew.
+  void reset();
+
+  // Of the open session, in the model's order; not open: bad_input.
+  [[nodiscard]] Result<std::vector<TensorInfo>> inputs() const;
+  [[nodiscard]] Result<std::vector<TensorInfo>> outputs() const;
+
+  // One inference, opening first if that was not done. All outputs by name. bad_input, naming them: no inputs, inputs
+  // that are missing or that the model does not have, another dtype or shape than the model wants.
+  [[nodiscard]] Result<Tensors> run(const Tensors& inputs);
+
+  // What runs: the compiled model or the source; empty while not open.
+  [[nodiscard]] std::filesystem::path running_path() const;
+  [[nodiscard]] std::optional<Outcome> outcome() const;
+  [[nodiscard]] std::string reason() const;
+  // EP and device class that the session is bound to; empty while not open.
+  [[nodiscard]] std::string ep() const;
+  [[nodiscard]] std::string device() const;
+
+  // Opens the same generation again with further session options, calls `body`, and restores the session's own options
+  // whatever happens. Two native sessions are never alive at once. A window inside a window is bad_input. The error is
+  // body's, else that of opening or of restoring.
+  [[nodiscard]] Result<PerfStatistics> perf_window(const PerfOptions& options,
+                                                   const std::function<Result<void>(Session&)>& body);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace precast

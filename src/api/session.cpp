@@ -1,0 +1,196 @@
+#include "precast/session.hpp"
+
+#include <mutex>
+
+#include "api/state.hpp"
+#include "api/tensors.hpp"
+#include "session/prepared_session.hpp"
+#include "util/time.hpp"
+#include "util/try.hpp"
+
+namespace precast {
+
+struct Session::State {
+  State(CompileCache given_cache, std::filesystem::path given_model, CompileOptions given_options)
+      : cache(std::move(given_cache)), model(std::move(given_model)), options(std::move(given_options)) {}
+
+  Result<void> open();
+  Result<void> take_infos();
+  [[nodiscard]] Result<void> require_open() const;
+  void record(double ms);
+
+  CompileCache cache;
+  std::filesystem::path model;
+  CompileOptions options;
+  std::optional<Error> refused;  // why it could not be opened; until reset()
+  std::optional<session::PreparedSession> prepared;
+  std::vector<TensorInfo> inputs;
+  std::vector<TensorInfo> outputs;
+  // The perf window that is open.
+  std::mutex window_mutex;  // run() may come from several threads
+  bool in_window = false;
+  std::uint32_t warmups_left = 0;
+  PerfStatistics statistics;
+};
+
+namespace {
+
+Error to_error(const Ort::Exception& exception, const std::string& doing) {
+  return ort::to_error(exception, doing, ErrorCode::internal);
+}
+
+}  // namespace
+
+Result<void> Session::State::open() {
+  PRECAST_TRY_ASSIGN(auto request, api::to_request(model, options));
+  request.accept_private = true;
+  compile::Resolver& resolver = *cache.state()->resolver;
+  PRECAST_TRY_ASSIGN(auto resolution, resolver.resolve(request));
+  PRECAST_TRY_ASSIGN(auto opened, session::PreparedSession::open(resolver, request, std::move(resolution)));
+  prepared.emplace(std::move(opened));
+  return take_infos();
+}
+
+Result<void> Session::State::take_infos() {
+  try {
+    inputs = api::inputs_of(prepared->native());
+    outputs = api::outputs_of(prepared->native());
+    return {};
+  } catch (const Ort::Exception& exception) {
+    return std::unexpected(to_error(exception, "cannot read the model's inputs and outputs"));
+  }
+}
+
+Result<void> Session::State::require_open() const {
+  if (refused) return std::unexpected(*refused);
+  if (prepared && prepared->is_open()) return {};
+  return fail(ErrorCode::bad_input, "the session on '" + model.string() + "' is not open", model, "call open() first");
+}
+
+void Session::State::record(double ms) {
+  const std::lock_guard guard(window_mutex);
+  if (!in_window) return;
+  if (warmups_left > 0) {
+    --warmups_left;
+  } else {
+    statistics.run_ms.push_back(ms);
+  }
+}
+
+Session::Session(CompileCache cache, std::filesystem::path model, CompileOptions options)
+    : state_(std::make_unique<State>(std::move(cache), std::move(model), std::move(options))) {}
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+Result<void> Session::open() {
+  if (state_->refused) return std::unexpected(*state_->refused);
+  if (is_open()) return {};
+  auto opened = state_->open();
+  if (!opened) {
+    state_->prepared.reset();
+    state_->refused = opened.error();
+  }
+  return opened;
+}
+
+bool Session::is_open() const {
+  return state_->prepared && state_->prepared->is_open();
+}
+
+void Session::reset() {
+  state_->prepared.reset();
+  state_->refused.reset();
+  state_->inputs.clear();
+  state_->outputs.clear();
+}
+
+Result<std::vector<TensorInfo>> Session::inputs() const {
+  PRECAST_TRY(state_->require_open());
+  return state_->inputs;
+}
+
+Result<std::vector<TensorInfo>> Session::outputs() const {
+  PRECAST_TRY(state_->require_open());
+  return state_->outputs;
+}
+
+Result<Tensors> Session::run(const Tensors& inputs) {
+  PRECAST_TRY(open());
+  try {
+    PRECAST_TRY(api::check_inputs(state_->inputs, inputs));
+    std::vector<const char*> input_names;
+    std::vector<const OrtValue*> input_values;
+    for (const auto& [name, value] : inputs) {
+      input_names.push_back(name.c_str());
+      input_values.push_back(value);
+    }
+    std::vector<const char*> output_names;
+    for (const TensorInfo& info : state_->outputs) output_names.push_back(info.name.c_str());
+    std::vector<Ort::Value> values;
+    for (std::size_t i = 0; i < output_names.size(); ++i) values.emplace_back(nullptr);
+    static_assert(sizeof(Ort::Value) == sizeof(OrtValue*));
+    const util::Stopwatch watch;
+    Ort::ThrowOnError(Ort::GetApi().Run(state_->prepared->native(), nullptr, input_names.data(), input_values.data(),
+                                        input_values.size(), output_names.data(), output_names.size(),
+                                        reinterpret_cast<OrtValue**>(values.data())));
+    state_->record(watch.elapsed_ms());
+    Tensors outputs;
+    for (std::size_t i = 0; i < values.size(); ++i) outputs.emplace(state_->outputs[i].name, std::move(values[i]));
+    return outputs;
+  } catch (const Ort::Exception& exception) {
+    return std::unexpected(to_error(exception, "the inference on '" + running_path().string() + "' failed"));
+  }
+}
+
+std::filesystem::path Session::running_path() const {
+  return is_open() ? state_->prepared->resolution().path : std::filesystem::path();
+}
+std::optional<Outcome> Session::outcome() const {
+  if (!is_open()) return std::nullopt;
+  return state_->prepared->resolution().outcome;
+}
+std::string Session::reason() const {
+  return is_open() ? state_->prepared->resolution().reason : std::string();
+}
+std::string Session::ep() const {
+  return is_open() ? state_->prepared->resolution().target.ep.found.name : std::string();
+}
+std::string Session::device() const {
+  if (!is_open()) return {};
+  return std::string(ort::to_string(state_->prepared->resolution().target.device.device_class));
+}
+
+Result<PerfStatistics> Session::perf_window(const PerfOptions& options,
+                                            const std::function<Result<void>(Session&)>& body) {
+  PRECAST_TRY(open());
+  State& state = *state_;
+  if (state.in_window) return fail(ErrorCode::bad_input, "a perf window is open already", state.model, "end it first");
+  PRECAST_TRY_ASSIGN(const auto request, api::to_request(state.model, state.options));
+  ort::SessionSettings settings = request.session;
+  for (const auto& [key, value] : options.session_options) settings.config_entries[key] = value;
+  ort::Catalog& catalog = *state.cache.runtime().state()->catalog;
+
+  Result<void> done = state.prepared->reopen(catalog, settings);
+  if (done) {
+    state.statistics = {};
+    state.warmups_left = options.warmup;
+    state.in_window = true;
+    try {
+      done = body(*this);
+    } catch (...) {
+      state.in_window = false;
+      if (auto restored = state.prepared->reopen(catalog, request.session); !restored) state.refused = restored.error();
+      throw;
+    }
+    state.in_window = false;
+  }
+  if (auto restored = state.prepared->reopen(catalog, request.session); !restored) {
+    state.refused = restored.error();
+    if (done) done = restored;
+  }
+  if (!done) return std::unexpected(done.error());
+  return std::move(state.statistics);
+}
+
+}  // namespace precast
