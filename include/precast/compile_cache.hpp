@@ -16,10 +16,12 @@
 // different ones never wait for each other. Copies of a CompileCache are the same cache. Thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -40,6 +42,13 @@ struct CacheOptions {
   std::filesystem::path worker;  // precast-worker; empty: searched
   bool allow_telemetry = false;  // the worker does not set ORT_DISABLE_TELEMETRY
   std::stop_token stop;          // ends whatever waits, hashes or compiles, with `cancelled`
+};
+
+// A model in memory. Its identity is that of its bytes: the same bytes in a file are the same model. The bytes must
+// stay as they are until the call, and a Session on them, is done. External data is looked for in `external_folder`.
+struct ModelBytes {
+  std::span<const std::byte> bytes;
+  std::filesystem::path external_folder;  // empty: the model has no external data
 };
 
 struct Artifact {
@@ -83,6 +92,8 @@ class PRECAST_API CompileCache {
   // Errors: bad_input, not_found (model, option, option file), ep_unavailable (EP, device), cancelled. Whatever else
   // goes wrong gives the source model, and says why.
   [[nodiscard]] Result<CompiledModel> resolve(const std::filesystem::path& model, const CompileOptions& options) const;
+  // For a model in memory there is no source path to give: path() is empty where it would be the source.
+  [[nodiscard]] Result<CompiledModel> resolve(const ModelBytes& model, const CompileOptions& options) const;
 
   [[nodiscard]] const std::string& problem() const;         // why the store cannot be used; empty = it can
   [[nodiscard]] const std::filesystem::path& root() const;  // of the store

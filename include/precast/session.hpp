@@ -63,6 +63,8 @@ class PRECAST_API Session {
  public:
   // Nothing happens yet. The options are copied; the caller's are never changed.
   Session(CompileCache cache, std::filesystem::path model, CompileOptions options);
+  // The bytes must outlive the session. running_path() is empty while the source runs.
+  Session(CompileCache cache, ModelBytes model, CompileOptions options);
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;

@@ -45,6 +45,15 @@ Result<compile::Request> api::to_request(const std::filesystem::path& model, con
   return request;
 }
 
+Result<compile::Request> api::to_request(const ModelBytes& model, const CompileOptions& options) {
+  PRECAST_TRY_ASSIGN(auto request, to_request(std::filesystem::path(), options));
+  request.model = "(model in memory)";
+  request.memory = compile::MemoryModel{
+      {reinterpret_cast<const char*>(model.bytes.data()), model.bytes.size()},
+      model.external_folder.empty() ? model.external_folder : identity::logical_absolute(model.external_folder)};
+  return request;
+}
+
 CompiledModel::CompiledModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CompiledModel::~CompiledModel() = default;
 CompiledModel::CompiledModel(CompiledModel&&) noexcept = default;
@@ -82,6 +91,18 @@ const std::string& CompiledModel::device() const {
 }
 
 namespace {
+
+Result<CompiledModel> answer(compile::Resolver& resolver, const compile::Request& request) {
+  PRECAST_TRY_ASSIGN(auto resolution, resolver.resolve(request));
+  auto state = std::make_unique<CompiledModel::State>();
+  state->ep = resolution.target.ep.found.name;
+  state->device = ort::to_string(resolution.target.device.device_class);
+  for (const store::Artifact& artifact : resolution.artifacts) {
+    state->artifacts.push_back({artifact.path, artifact.size, artifact.sha256});
+  }
+  state->resolution = std::move(resolution);
+  return CompiledModel(std::move(state));
+}
 
 // Where find_worker finds none (the program is not precast's): in the prefix that this library is installed in.
 std::filesystem::path worker_of(const std::filesystem::path& given) {
@@ -129,15 +150,12 @@ Result<CompileCache> CompileCache::open(const Runtime& runtime, const CacheOptio
 
 Result<CompiledModel> CompileCache::resolve(const std::filesystem::path& model, const CompileOptions& options) const {
   PRECAST_TRY_ASSIGN(const auto request, api::to_request(model, options));
-  PRECAST_TRY_ASSIGN(auto resolution, state_->resolver->resolve(request));
-  auto answer = std::make_unique<CompiledModel::State>();
-  answer->ep = resolution.target.ep.found.name;
-  answer->device = ort::to_string(resolution.target.device.device_class);
-  for (const store::Artifact& artifact : resolution.artifacts) {
-    answer->artifacts.push_back({artifact.path, artifact.size, artifact.sha256});
-  }
-  answer->resolution = std::move(resolution);
-  return CompiledModel(std::move(answer));
+  return answer(*state_->resolver, request);
+}
+
+Result<CompiledModel> CompileCache::resolve(const ModelBytes& model, const CompileOptions& options) const {
+  PRECAST_TRY_ASSIGN(const auto request, api::to_request(model, options));
+  return answer(*state_->resolver, request);
 }
 
 const std::string& CompileCache::problem() const {

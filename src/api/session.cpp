@@ -1,18 +1,29 @@
 #include "precast/session.hpp"
 
 #include <mutex>
+#include <variant>
 
 #include "api/state.hpp"
 #include "api/tensors.hpp"
 #include "session/prepared_session.hpp"
+#include "util/text.hpp"
 #include "util/time.hpp"
 #include "util/try.hpp"
 
 namespace precast {
 
 struct Session::State {
-  State(CompileCache given_cache, std::filesystem::path given_model, CompileOptions given_options)
+  State(CompileCache given_cache, std::variant<std::filesystem::path, ModelBytes> given_model,
+        CompileOptions given_options)
       : cache(std::move(given_cache)), model(std::move(given_model)), options(std::move(given_options)) {}
+
+  [[nodiscard]] Result<compile::Request> request() const {
+    return std::visit([&](const auto& source) { return api::to_request(source, options); }, model);
+  }
+  [[nodiscard]] std::filesystem::path name() const {
+    const auto* path = std::get_if<std::filesystem::path>(&model);
+    return path != nullptr ? *path : std::filesystem::path("(model in memory)");
+  }
 
   Result<void> open();
   Result<void> take_infos();
@@ -20,7 +31,7 @@ struct Session::State {
   void record(double ms);
 
   CompileCache cache;
-  std::filesystem::path model;
+  std::variant<std::filesystem::path, ModelBytes> model;
   CompileOptions options;
   std::optional<Error> refused;  // why it could not be opened; until reset()
   std::optional<session::PreparedSession> prepared;
@@ -42,7 +53,7 @@ Error to_error(const Ort::Exception& exception, const std::string& doing) {
 }  // namespace
 
 Result<void> Session::State::open() {
-  PRECAST_TRY_ASSIGN(auto request, api::to_request(model, options));
+  PRECAST_TRY_ASSIGN(auto request, this->request());
   request.accept_private = true;
   compile::Resolver& resolver = *cache.state()->resolver;
   PRECAST_TRY_ASSIGN(auto resolution, resolver.resolve(request));
@@ -64,7 +75,8 @@ Result<void> Session::State::take_infos() {
 Result<void> Session::State::require_open() const {
   if (refused) return std::unexpected(*refused);
   if (prepared && prepared->is_open()) return {};
-  return fail(ErrorCode::bad_input, "the session on '" + model.string() + "' is not open", model, "call open() first");
+  return fail(ErrorCode::bad_input, "the session on " + util::quoted(name()) + " is not open", name(),
+              "call open() first");
 }
 
 void Session::State::record(double ms) {
@@ -78,6 +90,8 @@ void Session::State::record(double ms) {
 }
 
 Session::Session(CompileCache cache, std::filesystem::path model, CompileOptions options)
+    : state_(std::make_unique<State>(std::move(cache), std::move(model), std::move(options))) {}
+Session::Session(CompileCache cache, ModelBytes model, CompileOptions options)
     : state_(std::make_unique<State>(std::move(cache), std::move(model), std::move(options))) {}
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
@@ -128,6 +142,7 @@ Result<Tensors> Session::run(const Tensors& inputs) {
     std::vector<const char*> output_names;
     for (const TensorInfo& info : state_->outputs) output_names.push_back(info.name.c_str());
     std::vector<Ort::Value> values;
+    values.reserve(output_names.size());
     for (std::size_t i = 0; i < output_names.size(); ++i) values.emplace_back(nullptr);
     static_assert(sizeof(Ort::Value) == sizeof(OrtValue*));
     const util::Stopwatch watch;
@@ -139,7 +154,7 @@ Result<Tensors> Session::run(const Tensors& inputs) {
     for (std::size_t i = 0; i < values.size(); ++i) outputs.emplace(state_->outputs[i].name, std::move(values[i]));
     return outputs;
   } catch (const Ort::Exception& exception) {
-    return std::unexpected(to_error(exception, "the inference on '" + running_path().string() + "' failed"));
+    return std::unexpected(to_error(exception, "the inference on " + util::quoted(state_->name()) + " failed"));
   }
 }
 
@@ -165,8 +180,8 @@ Result<PerfStatistics> Session::perf_window(const PerfOptions& options,
                                             const std::function<Result<void>(Session&)>& body) {
   PRECAST_TRY(open());
   State& state = *state_;
-  if (state.in_window) return fail(ErrorCode::bad_input, "a perf window is open already", state.model, "end it first");
-  PRECAST_TRY_ASSIGN(const auto request, api::to_request(state.model, state.options));
+  if (state.in_window) return fail(ErrorCode::bad_input, "a perf window is open already", state.name(), "end it first");
+  PRECAST_TRY_ASSIGN(const auto request, state.request());
   ort::SessionSettings settings = request.session;
   for (const auto& [key, value] : options.session_options) settings.config_entries[key] = value;
   ort::Catalog& catalog = *state.cache.runtime().state()->catalog;

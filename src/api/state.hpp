@@ -37,6 +37,7 @@ struct CompiledModel::State {
 namespace api {
 
 [[nodiscard]] Result<compile::Request> to_request(const std::filesystem::path& model, const CompileOptions& options);
+[[nodiscard]] Result<compile::Request> to_request(const ModelBytes& model, const CompileOptions& options);
 
 }  // namespace api
 

@@ -34,6 +34,7 @@ std::string name_list(const std::vector<std::string>& names) {
 
 std::vector<std::string> names_of(const std::vector<TensorInfo>& infos) {
   std::vector<std::string> names;
+  names.reserve(infos.size());
   for (const TensorInfo& info : infos) names.push_back(info.name);
   return names;
 }
@@ -75,6 +76,7 @@ Result<void> check_one(const TensorInfo& wanted, const Ort::Value& given) {
 
 std::vector<TensorInfo> inputs_of(const Ort::Session& session) {
   std::vector<TensorInfo> infos;
+  infos.reserve(session.GetInputCount());
   const Ort::AllocatorWithDefaultOptions allocator;
   for (std::size_t i = 0; i < session.GetInputCount(); ++i) {
     infos.push_back(describe(session.GetInputNameAllocated(i, allocator).get(), session.GetInputTypeInfo(i)));
@@ -84,6 +86,7 @@ std::vector<TensorInfo> inputs_of(const Ort::Session& session) {
 
 std::vector<TensorInfo> outputs_of(const Ort::Session& session) {
   std::vector<TensorInfo> infos;
+  infos.reserve(session.GetOutputCount());
   const Ort::AllocatorWithDefaultOptions allocator;
   for (std::size_t i = 0; i < session.GetOutputCount(); ++i) {
     infos.push_back(describe(session.GetOutputNameAllocated(i, allocator).get(), session.GetOutputTypeInfo(i)));

@@ -68,6 +68,7 @@ void say(Context& context, const std::string& model, const Answer& answer) {
     return;
   }
   const compile::Resolution& r = *answer.resolution;
+  if (context.options.verbosity > 0) context.output.note(details(r));
   if (r.outcome != compile::Outcome::failed && r.outcome != compile::Outcome::uncached) {
     context.output.note(sentence(model, answer));
     return;

@@ -102,6 +102,7 @@ int run_resolve(Context& context, const Options& options) {
     resolution = (*resolver)->resolve(*request, progress.observer());
   }
   if (!resolution) return report_error(context, "resolve", resolution.error());
+  if (context.options.verbosity > 0) context.output.note(details(*resolution));
   const bool strict = options.require_compiled || context.options.strict;
   if (!resolution->compiled_model()) {
     if (strict) return refuse(context, *resolution);

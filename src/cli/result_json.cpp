@@ -1,6 +1,9 @@
 #include "cli/result_json.hpp"
 
 #include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "util/text.hpp"
 
@@ -30,6 +33,23 @@ json target_json(const ort::Target& target) {
 
 std::string path_text(const std::filesystem::path& path) {
   return util::escape_invalid_utf8(path.native());
+}
+
+std::string details(const compile::Resolution& resolution) {
+  const compile::Timings& t = resolution.timings;
+  std::string text = resolution.key.empty() ? "no key" : "key " + resolution.key;
+  if (!resolution.generation.empty()) text += ", generation " + resolution.generation;
+  text += "; ms:";
+  const std::pair<const char*, double> parts[] = {{"EP registration", t.ep_registration},
+                                                  {"identity", t.identity},
+                                                  {"look-up", t.lookup},
+                                                  {"waiting", t.lock_wait},
+                                                  {"worker", t.worker_start},
+                                                  {"compile", t.compile},
+                                                  {"check", t.check},
+                                                  {"store", t.store}};
+  for (const auto& [name, ms] : parts) text += fmt::format(" {} {:.1f}", name, ms);
+  return text;
 }
 
 json document(const std::string& command) {

@@ -11,6 +11,9 @@
 
 namespace precast::cli {
 
+// For -v: key, generation, and where the time went.
+[[nodiscard]] std::string details(const compile::Resolution& resolution);
+
 // {"schema_version", "precast_version", "command"}: every document starts with these.
 [[nodiscard]] nlohmann::json document(const std::string& command);
 [[nodiscard]] nlohmann::json to_json(const Error& error);

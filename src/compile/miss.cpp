@@ -54,7 +54,7 @@ fs::Lock::WaitOptions Miss::wait_options(Stage stage) {
 Result<Known> Miss::known_again(const Known& before) {
   Known known;
   known.settings = before.settings;
-  PRECAST_TRY_ASSIGN(known.model, identity::take_model_evidence(services_.file_system, digester_, before.model.model));
+  PRECAST_TRY_ASSIGN(known.model, model_evidence(services_.file_system, digester_, request_, &before.model));
   PRECAST_TRY_ASSIGN(known.libraries, resolver_.library_evidence(digester_, known.settings));
   PRECAST_TRY_ASSIGN(known.identity, identity::make_identity(services_.file_system, digester_, known.settings,
                                                              known.model, known.libraries.files));
@@ -85,8 +85,7 @@ Result<std::optional<Resolution>> Miss::attempt(Known& known, Resolution& resolu
     // The source does not hold still: the identity is that of a private copy, which does.
     PRECAST_TRY_ASSIGN(auto work, services_.store->begin_work());
     staged.emplace(std::move(work));
-    PRECAST_TRY_ASSIGN(staged_model, stage_source(services_.file_system, known.model.model, known.model.facts,
-                                                  staged->source_folder()));
+    PRECAST_TRY_ASSIGN(staged_model, stage(known, *staged));
     identity::HashingDigester hashing(services_.file_system, services_.cancel);
     PRECAST_TRY_ASSIGN(auto copy, identity::take_model_evidence(services_.file_system, hashing, staged_model));
     copy.model = known.model.model;
@@ -208,8 +207,14 @@ Result<std::optional<Resolution>> Miss::remembered_failure(const Known& known, R
 }
 
 Result<std::filesystem::path> Miss::model_for_worker(const Known& known, const WorkFolder& folder) {
-  if (!known.model.through_links) return known.model.model;
-  return stage_source(services_.file_system, known.model.model, known.model.facts, folder.source_folder());
+  if (!known.model.through_links && !request_.memory) return known.model.model;
+  return stage(known, folder);
+}
+
+Result<std::filesystem::path> Miss::stage(const Known& known, const WorkFolder& folder) {
+  std::optional<std::string_view> bytes;
+  if (request_.memory) bytes = request_.memory->bytes;
+  return stage_source(services_.file_system, known.model.model, bytes, known.model.facts, folder.source_folder());
 }
 
 // The identity as the worker's eyes give it must be the identity; and what it mapped must be part of it.

@@ -43,6 +43,7 @@ class Miss {
                                                        const JobResult& job);
   [[nodiscard]] Result<Known> known_again(const Known& before);
   [[nodiscard]] Result<std::filesystem::path> model_for_worker(const Known& known, const WorkFolder& folder);
+  [[nodiscard]] Result<std::filesystem::path> stage(const Known& known, const WorkFolder& folder);
   [[nodiscard]] std::optional<Error> difference_in_worker(const Known& known, const JobResult& job);
   [[nodiscard]] Result<Resolution> failed(const Known& known, Resolution& resolution, const JobResult& job,
                                           bool remember);
@@ -58,6 +59,11 @@ class Miss {
   std::optional<double> estimate_;
   std::optional<store::Marker> stored_;  // what this call put in the store
 };
+
+// Of the request's model, which is a file or in memory. `before`: the evidence taken earlier in this request.
+[[nodiscard]] Result<identity::ModelEvidence> model_evidence(fs::FileSystem& fs, identity::Digester& digester,
+                                                             const Request& request,
+                                                             const identity::ModelEvidence* before);
 
 // What the identity is made of, and what the worker gets.
 [[nodiscard]] identity::Settings make_settings(const Request& request, ort::Catalog& catalog, ort::Target target);

@@ -15,6 +15,7 @@ namespace {
 Result<bool> is_intact(store::Store& store, const Resolution& refused) {
   const std::filesystem::path folder = refused.path.parent_path();
   std::vector<std::filesystem::path> paths;
+  paths.reserve(refused.artifacts.size());
   for (const store::Artifact& artifact : refused.artifacts) paths.push_back(folder / artifact.path);
   const auto evidence = store.memo().digest_afresh(paths, "generation:" + refused.generation);
   if (!evidence && evidence.error().code == ErrorCode::cancelled) return std::unexpected(evidence.error());
@@ -82,7 +83,9 @@ Result<Resolution> Resolver::after_refusal(const Request& request, Resolution re
   record.reason = error.message;
   record.time = util::format_rfc3339(util::Clock::system().now());
   withdraw(*store, refused, wait, record);
-  return answer_with_source(std::move(refused), Outcome::failed, model, error);
+  Resolution source = answer_with_source(std::move(refused), Outcome::failed, model, error);
+  if (request.memory) source.path.clear();
+  return source;
 }
 
 }  // namespace precast::compile

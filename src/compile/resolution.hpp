@@ -17,8 +17,15 @@
 
 namespace precast::compile {
 
+// A model that is in no file. The bytes must stay as they are until the request, and a session on its answer, is done.
+struct MemoryModel {
+  std::string_view bytes;
+  std::filesystem::path external_folder;  // of its external data; may be empty
+};
+
 struct Request {
-  std::filesystem::path model;
+  std::filesystem::path model;  // the file; ignored with `memory`
+  std::optional<MemoryModel> memory;
   ort::TargetRequest target;
   ort::SessionSettings session;
   bool embed = false;
@@ -60,7 +67,7 @@ struct Resolution {
   std::string log_tail;        // of a failed compile
   std::string key;             // empty when there is none
   std::string generation;      // likewise
-  std::filesystem::path path;  // of what loads: compiled model, or the source
+  std::filesystem::path path;  // of what loads: compiled model, or the source; empty: the source, which is in memory
   std::vector<store::Artifact> artifacts;
   ort::Target target;
   Timings timings;

@@ -113,7 +113,24 @@ Result<Resolver::Libraries> Resolver::library_evidence(identity::Digester& diges
   return libraries;
 }
 
+Result<identity::ModelEvidence> model_evidence(fs::FileSystem& fs, identity::Digester& digester, const Request& request,
+                                               const identity::ModelEvidence* before) {
+  if (!request.memory)
+    return identity::take_model_evidence(fs, digester,
+                                         before != nullptr ? before->model : identity::logical_absolute(request.model));
+  return identity::take_memory_evidence(fs, digester, request.memory->bytes, request.memory->external_folder, before);
+}
+
 Result<Resolution> Resolver::resolve(const Request& request, const Observer& observer) {
+  auto resolution = answer(request, observer);
+  // There is no file whose path could be given.
+  if (resolution && request.memory && (resolution->outcome == Outcome::precompiled || !resolution->compiled_model())) {
+    resolution->path.clear();
+  }
+  return resolution;
+}
+
+Result<Resolution> Resolver::answer(const Request& request, const Observer& observer) {
   fs::FileSystem& fs = services_.file_system;
   store::Store* store = request.no_cache ? nullptr : services_.store;
   identity::HashingDigester hashing(fs, services_.cancel);
@@ -121,8 +138,7 @@ Result<Resolution> Resolver::resolve(const Request& request, const Observer& obs
   if (observer) observer({});
   util::Stopwatch watch;
   Known known;
-  PRECAST_TRY_ASSIGN(known.model,
-                     identity::take_model_evidence(fs, digester, identity::logical_absolute(request.model)));
+  PRECAST_TRY_ASSIGN(known.model, model_evidence(fs, digester, request, nullptr));
   Resolution resolution;
   resolution.timings.identity = watch.lap_ms();
   resolution.path = known.model.model;

@@ -52,6 +52,7 @@ class Resolver {
   [[nodiscard]] Result<Libraries> library_evidence(identity::Digester& digester, const identity::Settings& settings);
 
  private:
+  [[nodiscard]] Result<Resolution> answer(const Request& request, const Observer& observer);
   Services services_;
   std::mutex mutex_;
   std::map<std::string, std::vector<identity::FileEvidence>> first_seen_;

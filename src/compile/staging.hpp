@@ -4,6 +4,8 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string_view>
 
 #include "fs/file_system.hpp"
 #include "model/model_facts.hpp"
@@ -11,8 +13,10 @@
 
 namespace precast::compile {
 
-// Reflinks, else copies. The result is the staged model's path inside `folder`, which is made.
+// Reflinks, else copies; with `bytes` those are the model, whose external data lies beside `model`. The result is the
+// staged model's path inside `folder`, which is made.
 [[nodiscard]] Result<std::filesystem::path> stage_source(fs::FileSystem& fs, const std::filesystem::path& model,
+                                                         std::optional<std::string_view> bytes,
                                                          const model::ModelFacts& facts,
                                                          const std::filesystem::path& folder);
 

@@ -49,6 +49,13 @@ struct ModelEvidence {
 [[nodiscard]] Result<ModelEvidence> take_model_evidence(fs::FileSystem& fs, Digester& digester,
                                                         const std::filesystem::path& model);
 
+// The same for a model in memory, whose external data lies in `folder` (empty: it may have none). Its evidence is the
+// digest of its bytes: `model` is a name in that folder that no file has. `known` is the evidence taken before of the
+// same bytes, which are not hashed again then.
+[[nodiscard]] Result<ModelEvidence> take_memory_evidence(fs::FileSystem& fs, Digester& digester, std::string_view bytes,
+                                                         const std::filesystem::path& folder,
+                                                         const ModelEvidence* known = nullptr);
+
 // ORT's library, the plugin, its DT_NEEDED closure outside the system's directories, the EP table's dependent files,
 // libraries named by options, extra files: name and SHA-256, equal digests once.
 [[nodiscard]] Result<std::vector<FileEvidence>> take_library_evidence(fs::FileSystem& fs, Digester& digester,

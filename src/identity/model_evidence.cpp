@@ -5,6 +5,7 @@
 #include "identity/groups.hpp"
 #include "identity/identity.hpp"
 #include "identity/links.hpp"
+#include "util/sha256.hpp"
 #include "util/text.hpp"
 #include "util/try.hpp"
 
@@ -36,6 +37,17 @@ Result<model::ModelFacts> facts_of(fs::FileSystem& fs, Digester& digester, const
     return fail(ErrorCode::busy, "model " + util::quoted(evidence.path) + " was replaced while it was read",
                 evidence.path, "wait until nobody writes it any more, and try again");
   }
+  digester.remember_facts(name, model::serialize_facts(facts));
+  return facts;
+}
+
+Result<model::ModelFacts> facts_of_bytes(Digester& digester, const std::string& sha256, std::string_view bytes,
+                                         const std::string& shown) {
+  const std::string name = "model-" + sha256;
+  if (const auto text = digester.facts(name)) {
+    if (auto facts = model::parse_facts(*text)) return facts;  // else of another version: read again
+  }
+  PRECAST_TRY_ASSIGN(model::ModelFacts facts, model::parse_model(bytes, shown));
   digester.remember_facts(name, model::serialize_facts(facts));
   return facts;
 }
@@ -127,6 +139,35 @@ Result<ModelEvidence> take_model_evidence(fs::FileSystem& fs, Digester& digester
   evidence.files.push_back(std::move(graph));
   std::move(external.begin(), external.end(), std::back_inserter(evidence.files));
   PRECAST_TRY_ASSIGN(evidence.through_links, needs_staging(fs, evidence));
+  return evidence;
+}
+
+Result<ModelEvidence> take_memory_evidence(fs::FileSystem& fs, Digester& digester, std::string_view bytes,
+                                           const std::filesystem::path& folder, const ModelEvidence* known) {
+  ModelEvidence evidence;
+  if (known != nullptr) {
+    evidence.model = known->model;
+    evidence.facts = known->facts;
+    evidence.files.push_back(known->files.front());
+  } else {
+    FileEvidence graph;
+    graph.sha256 = util::sha256_hex(bytes);
+    // The digest keeps different models in different families of the store.
+    const std::string name = "(model in memory, " + graph.sha256.substr(0, 16) + ")";
+    evidence.model = folder.empty() ? std::filesystem::path("/") / name : logical_absolute(folder) / name;
+    graph.path = evidence.model;
+    graph.stat.size = bytes.size();
+    PRECAST_TRY_ASSIGN(evidence.facts, facts_of_bytes(digester, graph.sha256, bytes, name));
+    evidence.files.push_back(std::move(graph));
+  }
+  PRECAST_TRY(model::check_external_locations(evidence.facts, evidence.model));
+  if (folder.empty() && !evidence.facts.external_files.empty()) {
+    return fail(ErrorCode::bad_input,
+                "the model in memory has " + named(evidence.facts.external_files.front()) + ", and no folder is given",
+                {}, "give the folder of its external data");
+  }
+  PRECAST_TRY_ASSIGN(std::vector<FileEvidence> external, digest_external(fs, digester, evidence.facts, evidence.model));
+  std::move(external.begin(), external.end(), std::back_inserter(evidence.files));
   return evidence;
 }
 

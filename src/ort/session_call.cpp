@@ -115,6 +115,11 @@ SessionSettings settings_for(const Target& target, const SessionSettings& settin
     wanted.config_entries[kOrtSessionOptionsDisableModelCompile] = "1";
     wanted.config_entries[kOrtSessionOptionEpContextFilePath] = model.string();
   }
+  if (call.bytes && !call.external_folder.empty()) {
+    wanted.config_entries[kOrtSessionOptionsModelExternalInitializersFileFolderPath] = call.external_folder.string();
+    // Of a model that is compiled already: where its binaries are looked for.
+    wanted.config_entries[kOrtSessionOptionEpContextFilePath] = (call.external_folder / "model.onnx").string();
+  }
   // For the CPU EP itself it would mean "no node may run".
   if (call.forbid_cpu_fallback && !target.ep.found.library.empty()) {
     wanted.config_entries[kOrtSessionOptionsDisableCPUEPFallback] = "1";
@@ -165,7 +170,8 @@ Result<OpenedSession> open_session(Catalog& catalog, const Target& target, const
       options.SetLogSeverityLevel(ORT_LOGGING_LEVEL_VERBOSE);
     }
     OpenedSession opened;
-    opened.session = Ort::Session(catalog.runtime().env(), model.c_str(), options);
+    opened.session = call.bytes ? Ort::Session(catalog.runtime().env(), call.bytes->data(), call.bytes->size(), options)
+                                : Ort::Session(catalog.runtime().env(), model.c_str(), options);
     if (placement) opened.provider_nodes = placement->stop();
     return opened;
   } catch (const Ort::Exception& exception) {

@@ -50,7 +50,9 @@ struct OpenedSession {
 };
 
 struct OpenCall {
-  std::filesystem::path model;
+  std::filesystem::path model;            // the file, or a name for `bytes`
+  std::optional<std::string_view> bytes;  // a model in memory, whose external data lies in external_folder
+  std::filesystem::path external_folder;
   bool compiled = false;  // session.disable_model_compile=1 and an absolute ep.context_file_path
   // Verbose logging, which goes nowhere but to the count. ORT keeps the level for the session's own logger: for its
   // runs set RunOptions::SetRunLogSeverityLevel(ORT_LOGGING_LEVEL_WARNING), else each of them makes log lines.

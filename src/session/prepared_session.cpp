@@ -9,16 +9,22 @@ namespace precast::session {
 namespace {
 
 Result<ort::OpenedSession> open_native(ort::Catalog& catalog, const compile::Resolution& resolution,
-                                       const ort::SessionSettings& settings) {
+                                       const ort::SessionSettings& settings,
+                                       const std::optional<compile::MemoryModel>& memory) {
   ort::Target target = resolution.target;
   target.provider_options = compile::drop_cache_options(target.ep.found.spec, target.provider_options);
   ort::SessionSettings opening = settings;
   opening.optimization_level.reset();  // it was the compile's; a session uses ORT's default
-  return ort::open_session(catalog, target, opening,
-                           {.model = resolution.path,
-                            .compiled = resolution.compiled_model(),
-                            .want_node_counts = false,
-                            .forbid_cpu_fallback = false});
+  ort::OpenCall call;
+  call.model = resolution.path;
+  call.compiled = resolution.compiled_model();
+  if (memory && resolution.path.empty()) {
+    call.model = "(model in memory)";
+    call.bytes = memory->bytes;
+    call.external_folder = memory->external_folder;
+    call.compiled = false;
+  }
+  return ort::open_session(catalog, target, opening, call);
 }
 
 }  // namespace
@@ -27,7 +33,7 @@ Result<PreparedSession> PreparedSession::open(ort::Catalog& catalog, compile::Re
                                               const ort::SessionSettings& settings) {
   PreparedSession session;
   util::Stopwatch watch;
-  PRECAST_TRY_ASSIGN(session.opened_, open_native(catalog, resolution, settings));
+  PRECAST_TRY_ASSIGN(session.opened_, open_native(catalog, resolution, settings, std::nullopt));
   session.open_ms_ = watch.elapsed_ms();
   session.resolution_ = std::move(resolution);
   return session;
@@ -36,7 +42,7 @@ Result<PreparedSession> PreparedSession::open(ort::Catalog& catalog, compile::Re
 Result<void> PreparedSession::reopen(ort::Catalog& catalog, const ort::SessionSettings& settings) {
   opened_ = {};
   util::Stopwatch watch;
-  PRECAST_TRY_ASSIGN(opened_, open_native(catalog, resolution_, settings));
+  PRECAST_TRY_ASSIGN(opened_, open_native(catalog, resolution_, settings, memory_));
   open_ms_ = watch.elapsed_ms();
   return {};
 }
@@ -48,9 +54,10 @@ Result<PreparedSession> PreparedSession::open(compile::Resolver& resolver, const
   for (;;) {
     PreparedSession session;
     util::Stopwatch watch;
-    auto opened = open_native(*catalog, resolution, request.session);
+    auto opened = open_native(*catalog, resolution, request.session, request.memory);
     if (opened) {
       session.opened_ = std::move(*opened);
+      session.memory_ = request.memory;
       session.open_ms_ = watch.elapsed_ms();
       session.resolution_ = std::move(resolution);
       return session;

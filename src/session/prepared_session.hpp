@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "compile/resolver.hpp"
 #include "ort/session_call.hpp"
@@ -38,7 +39,8 @@ class PreparedSession {
 
  private:
   PreparedSession() = default;
-  compile::Resolution resolution_;  // declared first: the lease goes after the session
+  compile::Resolution resolution_;              // declared first: the lease goes after the session
+  std::optional<compile::MemoryModel> memory_;  // the source, for reopening
   ort::OpenedSession opened_;
   double open_ms_ = 0;
 };

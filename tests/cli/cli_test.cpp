@@ -688,5 +688,16 @@ TEST_F(Cli, AnEpLibraryUnderANameThatItDoesNotTakeSaysWhichOneItTakes) {
   EXPECT_THAT(ran.err, HasSubstr("--ep-library OpenVINOExecutionProvider=" + library.native()));
 }
 
+TEST_F(Cli, VerboseSaysTheKeyAndWhereTheTimeWent) {
+  const auto model = tiny();
+  for (const char* command : {"compile", "resolve"}) {
+    const Ran ran = precast_.run(precast_.fake({"-v", command, model.native()}));
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_THAT(ran.err, HasSubstr("key "));
+    EXPECT_THAT(ran.err, HasSubstr("look-up"));
+    EXPECT_THAT(ran.err, HasSubstr("generation "));
+  }
+}
+
 }  // namespace
 }  // namespace precast::testing
