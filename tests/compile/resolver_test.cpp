@@ -326,10 +326,9 @@ TEST_F(ResolverTest, ALibraryReplacedUnderTheProcessMakesItsRequestsUncacheable)
   loaded.library = stdfs::path(PRECAST_DEPS_DIR) / "ort/lib/libonnxruntime.so.1";
   auto runtime = ort::Runtime::load(loaded);
   ASSERT_TRUE(runtime) << runtime.error().message;
-  // Never destroyed: ORT keeps the library that it registered.
-  auto* const copied = new ort::Catalog(*runtime, {{"copied_ep", "explicit", library, nullptr}});
+  ort::Catalog copied(*runtime, {{"copied_ep", "explicit", library, nullptr}});
   Resolver resolver({.file_system = files_,
-                     .catalog = [&] { return Result<ort::Catalog*>(copied); },
+                     .catalog = [&] { return Result<ort::Catalog*>(&copied); },
                      .store = store_.get(),
                      .store_problem = {},
                      .worker = {},
