@@ -148,7 +148,7 @@ TEST_F(OpenTest, ARootThatCannotBeWrittenServesHits) {
   fs_.set_volume({.magic = 0xEF53, .read_only = true});
   fs_.set_hook([](std::string_view operation, const std::filesystem::path& path) -> std::optional<Error> {
     for (const std::string_view writing : {"write", "sync", "make_directory", "rename", "rename_new", "unlink",
-                                           "remove_directory", "change_mode", "clone"}) {
+                                           "remove_directory", "change_mode", "clone", "link"}) {
       if (operation == writing) return Error{ErrorCode::io, "wrote to " + path.string(), path, {}};
     }
     return std::nullopt;
