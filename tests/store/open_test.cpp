@@ -64,6 +64,9 @@ TEST_F(OpenTest, TakesWhatHoldsOnlyItsOwnNamesAndRefusesTheSameNamesWithOtherThi
   std::filesystem::create_directories(root_ / "tmp" / uuid);
   std::filesystem::create_directories(root_ / "locks");
   testing::put(root_ / "locks" / "slot.0", "");
+  testing::put(root_ / "locks" / ("publish." + testing::key_for("a")), "");
+  std::filesystem::create_directories(root_ / "publish");
+  testing::put(root_ / "publish" / (testing::key_for("a") + ".1.json"), "");
   testing::put(root_ / "stats.1", "");
   testing::put(root_ / "tmp" / "thesis.txt", "precious");
   refuses("holds other files ('tmp')", "choose");
