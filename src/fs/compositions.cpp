@@ -98,7 +98,7 @@ Result<std::string> read_small_file(FileSystem& fs, const stdfs::path& path, std
 Result<void> write_file_atomically(FileSystem& fs, const stdfs::path& path, std::string_view bytes,
                                    Durability durability) {
   const stdfs::path folder = folder_of(path);
-  const stdfs::path temporary = folder / fmt::format("{}{}{}", kTemporaryPrefix, util::new_uuid(), kTemporarySuffix);
+  const stdfs::path temporary = new_temporary(folder);
   if (auto written = write_and_rename(fs, temporary, path, bytes, durability); !written) {
     // Often not even made; and a second failure would only hide the first one.
     [[maybe_unused]] const auto ignored = fs.unlink(temporary);
@@ -106,6 +106,10 @@ Result<void> write_file_atomically(FileSystem& fs, const stdfs::path& path, std:
   }
   if (durability == Durability::durable) return fs.sync_directory(folder);
   return {};
+}
+
+stdfs::path new_temporary(const stdfs::path& folder) {
+  return folder / fmt::format("{}{}{}", kTemporaryPrefix, util::new_uuid(), kTemporarySuffix);
 }
 
 bool is_temporary(std::string_view name) {

@@ -144,6 +144,11 @@ Result<void> CountingFileSystem::clone(const stdfs::path& from, const stdfs::pat
   return inner_.clone(from, to);
 }
 
+Result<void> CountingFileSystem::link(const stdfs::path& from, const stdfs::path& to) {
+  count("link");
+  return inner_.link(from, to);
+}
+
 Result<bool> CountingFileSystem::try_lock(File& file, LockKind kind) {
   count("try_lock");
   if (kind == LockKind::exclusive) {

@@ -108,6 +108,9 @@ class FileSystem {
   // Reflink, else copy; `to` must not exist, and gets mode 0600; never a hard link. On failure nothing is left.
   [[nodiscard]] virtual Result<void> clone(const stdfs::path& from, const stdfs::path& to) = 0;
 
+  // A second name of the same file, on the same file system; `to` must not exist.
+  [[nodiscard]] virtual Result<void> link(const stdfs::path& from, const stdfs::path& to) = 0;
+
   // Non-blocking flock(2) on this open file; false = somebody else holds it.
   [[nodiscard]] virtual Result<bool> try_lock(File& file, LockKind kind) = 0;
   virtual void unlock(File& file) noexcept = 0;
@@ -140,6 +143,8 @@ class FileSystem {
 enum class Durability : std::uint8_t { none, durable };
 [[nodiscard]] Result<void> write_file_atomically(FileSystem& fs, const stdfs::path& path, std::string_view bytes,
                                                  Durability durability);
+// A new name for such a temporary file in `folder`.
+[[nodiscard]] stdfs::path new_temporary(const stdfs::path& folder);
 // Whether `name` is that of such a temporary file.
 [[nodiscard]] bool is_temporary(std::string_view name);
 // Deletes one whose writer was killed; left alone while somebody writes it. A writer that was just started may not have

@@ -119,6 +119,7 @@ class PosixFileSystem : public FileSystem {
   Result<void> change_mode(const stdfs::path& path, std::uint32_t mode) override;
 
   Result<void> clone(const stdfs::path& from, const stdfs::path& to) override { return posix::clone(from, to); }
+  Result<void> link(const stdfs::path& from, const stdfs::path& to) override;
 
   Result<bool> try_lock(File& file, LockKind kind) override;
   void unlock(File& file) noexcept override;
@@ -242,6 +243,12 @@ Result<void> PosixFileSystem::remove_directory(const stdfs::path& path) {
 Result<void> PosixFileSystem::change_mode(const stdfs::path& path, std::uint32_t mode) {
   if (retry_interrupted([&] { return ::chmod(path.c_str(), mode); }) != 0)
     return fail_call(errno, "change the mode of", path);
+  return {};
+}
+
+Result<void> PosixFileSystem::link(const stdfs::path& from, const stdfs::path& to) {
+  if (retry_interrupted([&] { return ::link(from.c_str(), to.c_str()); }) != 0)
+    return fail_call(errno, "link", from, to);
   return {};
 }
 

@@ -24,7 +24,9 @@ bool WireReader::next(Field& field) {
   field.number = WireFormatLite::GetTagFieldNumber(field.tag);
   if (field.number == 0) return fail(Flaw::malformed);
   if (WireFormatLite::GetTagWireType(field.tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) return true;
+  field.length_at = input_.CurrentPosition();
   if (!input_.ReadVarintSizeAsInt(&field.length)) return fail_here();
+  field.payload_at = input_.CurrentPosition();
   if (field.length > input_.BytesUntilLimit()) return fail(depth_ == 0 ? Flaw::truncated : Flaw::malformed);
   return true;
 }

@@ -30,7 +30,9 @@ class WireReader {
   struct Field {
     int number = 0;
     std::uint32_t tag = 0;
-    int length = -1;  // -1: not length-delimited
+    int length = -1;     // -1: not length-delimited; else:
+    int length_at = 0;   // where the length stands in the input
+    int payload_at = 0;  // where the payload begins
     [[nodiscard]] bool delimited() const { return length >= 0; }
   };
 

@@ -5,9 +5,10 @@
 //   <root>/generations/<uuid>/   model.onnx, *.bin, manifest.1.json, compile.log; immutable once renamed here
 //   <root>/leases/<uuid>         one per generation or work in progress
 //   <root>/tmp/<uuid>/           work in progress: out/ (becomes the generation), source/ (staged copy), work/ (cwd)
-//   <root>/locks/                slot.<n>, retention
+//   <root>/locks/                slot.<n>, retention, publish.<id>
 //   <root>/digests/<aa>/<sha256 of group>.1.json, facts/<aa>/<name>
-//   <root>/publish/, stats.1     stats is append-only, one line per event
+//   <root>/publish/<id>.1.json   id = SHA-256 of an output's folder (device, inode) and name
+//   <root>/stats.1               append-only, one line per event
 //
 // The schema number is in the file name; another schema's files are "not mine". Only relative names stand inside files,
 // so a store may be moved. No name derives from a user's file name.
@@ -51,6 +52,13 @@ class Layout {
     return digests() / group.substr(0, 2) / (std::string(group) + ".1.json");
   }
   [[nodiscard]] std::filesystem::path facts() const { return root_ / "facts"; }
+  [[nodiscard]] std::filesystem::path publish() const { return root_ / "publish"; }
+  [[nodiscard]] std::filesystem::path publish_record(std::string_view id) const {
+    return publish() / (std::string(id) + ".1.json");
+  }
+  [[nodiscard]] std::filesystem::path publish_lock(std::string_view id) const {
+    return locks() / ("publish." + std::string(id));
+  }
   [[nodiscard]] std::filesystem::path stats() const { return root_ / "stats.1"; }
 
  private:

@@ -28,12 +28,6 @@ double finite_or_zero(double value) {
   return std::isfinite(value) ? value : 0;
 }
 
-// A name that stays inside the generation's folder whatever it is joined with.
-bool is_plain_name(std::string_view name) {
-  if (name.empty() || name.size() > kLongestName || name == "." || name == "..") return false;
-  return util::is_utf8(name) && name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
-}
-
 bool is_reserved_name(std::string_view name) {
   return name == kManifestName || name == kLogName;
 }
@@ -77,16 +71,27 @@ Artifact read_artifact(const Json& json, JsonFields& whole) {
   return artifact;
 }
 
-std::vector<Artifact> read_artifacts(JsonFields& fields) {
+Json to_json(const std::vector<Artifact>& artifacts) {
+  Json array = Json::array();
+  for (const Artifact& artifact : artifacts) array.push_back(to_json(artifact));
+  return array;
+}
+
+std::vector<Artifact> read_files(JsonFields& fields, std::string_view name) {
   std::vector<Artifact> artifacts;
-  const Json& array = fields.field("artifacts");
-  fields.require_field(array.is_array(), "artifacts", "is not an array");
+  const Json& array = fields.field(name);
+  fields.require_field(array.is_array(), name, "is not an array");
   if (!array.is_array()) return artifacts;
   std::set<std::string> names;
   for (const Json& one : array) {
     artifacts.push_back(read_artifact(one, fields));
-    fields.require_field(names.insert(artifacts.back().path).second, "artifacts", "names a file twice");
+    fields.require_field(names.insert(artifacts.back().path).second, name, "names a file twice");
   }
+  return artifacts;
+}
+
+std::vector<Artifact> read_artifacts(JsonFields& fields) {
+  std::vector<Artifact> artifacts = read_files(fields, "artifacts");
   const bool model_first = !artifacts.empty() && artifacts.front().path == kModelName;
   fields.require_field(model_first, "artifacts", "does not start with " + std::string(kModelName));
   return artifacts;
@@ -105,6 +110,27 @@ void check(const Marker& marker, JsonFields& fields) {
   fields.require_field(util::is_hex(marker.source_sha256, 64), "source_sha256", "is not 64 hex digits");
 }
 
+Json to_json(const Publication& publication) {
+  return {{"time", publication.time},
+          {"source_sha256", publication.source_sha256},
+          {"model_sha256", publication.model_sha256},
+          {"files", to_json(publication.files)}};
+}
+
+Publication read_publication(const Json& json, JsonFields& whole) {
+  JsonFields fields(json);
+  Publication publication;
+  publication.time = fields.text("time");
+  publication.source_sha256 = fields.text("source_sha256");
+  publication.model_sha256 = fields.text("model_sha256");
+  publication.files = read_files(fields, "files");
+  fields.require_field(is_time(publication.time), "time", "is not a time");
+  fields.require_field(util::is_hex(publication.source_sha256, 64), "source_sha256", "is not 64 hex digits");
+  fields.require_field(util::is_hex(publication.model_sha256, 64), "model_sha256", "is not 64 hex digits");
+  whole.require(fields.good(), "a publication: " + fields.problem());
+  return publication;
+}
+
 bool is_failure_kind(std::string_view kind) {
   constexpr std::array<std::string_view, 5> kKinds = {"compile_failed", "timed_out", "crashed", "nothing_to_compile",
                                                       "refused"};
@@ -113,14 +139,17 @@ bool is_failure_kind(std::string_view kind) {
 
 }  // namespace
 
+bool is_plain_name(std::string_view name) {
+  if (name.empty() || name.size() > kLongestName || name == "." || name == "..") return false;
+  return util::is_utf8(name) && name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
+}
+
 std::string serialize(const Marker& marker) {
-  Json artifacts = Json::array();
-  for (const Artifact& artifact : marker.artifacts) artifacts.push_back(to_json(artifact));
   const Json json = {{"schema", kSchema},
                      {"key", marker.key},
                      {"identity", marker.identity},
                      {"generation", marker.generation},
-                     {"artifacts", std::move(artifacts)},
+                     {"artifacts", to_json(marker.artifacts)},
                      {"compatibility", marker.compatibility},
                      {"compile_seconds", finite_or_zero(marker.compile_seconds)},
                      {"created", marker.created},
@@ -188,6 +217,31 @@ Result<FailedRecord> parse_failed_record(std::string_view text) {
   fields.require_field(is_failure_kind(record.kind), "kind", "is not a kind of failure");
   fields.require_field(is_time(record.time), "time", "is not a time");
   fields.require_field(count >= 1, "count", "is less than 1");
+  if (!fields.good()) return fail(ErrorCode::corrupt, fields.problem());
+  return only_as_written(std::move(record), text);
+}
+
+std::string serialize(const PublishRecord& record) {
+  Json publications = Json::array();
+  for (const Publication& publication : record.publications) publications.push_back(to_json(publication));
+  const Json json = {{"schema", kSchema},
+                     {"output", util::escape_invalid_utf8(record.output)},
+                     {"folder", record.folder},
+                     {"publications", std::move(publications)}};
+  return dump_json(json, 1) + '\n';
+}
+
+Result<PublishRecord> parse_publish_record(std::string_view text) {
+  PRECAST_TRY_ASSIGN(const Json json, parse_object(text));
+  JsonFields fields(json);
+  PublishRecord record;
+  record.output = fields.text("output");
+  record.folder = fields.text("folder");
+  fields.require_field(util::is_hex(record.folder, 64), "folder", "is not 64 hex digits");
+  const Json& array = fields.field("publications");
+  fields.require_field(array.is_array(), "publications", "is not an array");
+  if (!fields.good()) return fail(ErrorCode::corrupt, fields.problem());
+  for (const Json& one : array) record.publications.push_back(read_publication(one, fields));
   if (!fields.good()) return fail(ErrorCode::corrupt, fields.problem());
   return only_as_written(std::move(record), text);
 }

@@ -59,6 +59,27 @@ struct FailedRecord {
 [[nodiscard]] std::string serialize(const FailedRecord& record);
 [[nodiscard]] Result<FailedRecord> parse_failed_record(std::string_view text);
 
+// What one publication put beside (and under) an output's name.
+struct Publication {
+  std::string time{};           // RFC 3339 UTC
+  std::string source_sha256{};  // of the generation's model.onnx
+  std::string model_sha256{};   // of the output: the same model with other references
+  std::vector<Artifact> files;  // binaries, aliases and sidecars, in the output's folder
+  friend bool operator==(const Publication&, const Publication&) = default;
+};
+// Of one output: what precast put there, or was about to. Nothing else in that folder is precast's to remove.
+struct PublishRecord {
+  std::string output{};                   // its path when it was last published, for people
+  std::string folder{};                   // SHA-256 of the folder's device and inode
+  std::vector<Publication> publications;  // newest first
+  friend bool operator==(const PublishRecord&, const PublishRecord&) = default;
+};
+[[nodiscard]] std::string serialize(const PublishRecord& record);
+[[nodiscard]] Result<PublishRecord> parse_publish_record(std::string_view text);
+
+// UTF-8, 1 to 255 bytes, no separator or NUL, not "." or "..": it stays in a folder whatever it is joined with.
+[[nodiscard]] bool is_plain_name(std::string_view name);
+
 // One line of the statistics: lossy, appended without fsync.
 struct Event {
   std::string kind{};  // "hit", "miss", "compile", "failure", "use"

@@ -102,7 +102,13 @@ bool is_remnant(fs::FileSystem& fs, const Layout& layout, const std::string& nam
   } else if (path == layout.tmp() || path == layout.generations() || path == layout.leases()) {
     is_ours = [](const std::string& child) { return util::is_uuid(child); };
   } else if (path == layout.locks()) {
-    is_ours = [](const std::string& child) { return child == "retention" || child.starts_with("slot."); };
+    is_ours = [](const std::string& child) {
+      return child == "retention" || child.starts_with("slot.") || child.starts_with("publish.");
+    };
+  } else if (path == layout.publish()) {
+    is_ours = [](const std::string& child) {
+      return fs::is_temporary(child) || (child.ends_with(".1.json") && util::is_hex(child.substr(0, 64), 64));
+    };
   } else {
     return false;
   }

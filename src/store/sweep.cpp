@@ -45,9 +45,10 @@ class Sweep {
     }
   }
 
-  // What a killed writer of a marker, a digest or a fact left. No reader looks at it.
+  // What a killed writer of a marker, a digest, a fact or a publish record left. No reader looks at it.
   void temporaries() {
     temporaries_in(layout_.root());
+    temporaries_in(layout_.publish());
     if (const auto keys = list_keys(fs_, layout_)) {
       for (const std::string& key : *keys) temporaries_in(layout_.key_folder(key));
     }

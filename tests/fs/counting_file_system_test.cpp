@@ -53,6 +53,10 @@ TEST(CountingFileSystem, passes_every_operation_on) {
   EXPECT_TRUE(fs.write(file, std::as_bytes(std::span("x", 1))));
   EXPECT_EQ(fs.stat(file).value().size, 1U);
   EXPECT_TRUE(fs.clone(folder / "d/a", folder / "d/b"));
+  EXPECT_TRUE(fs.link(folder / "d/b", folder / "d/e"));
+  EXPECT_EQ(fs.stat(folder / "d/e").value().link_count, 2U);
+  EXPECT_FALSE(fs.link(folder / "d/a", folder / "d/e"));
+  EXPECT_TRUE(fs.unlink(folder / "d/e"));
   EXPECT_TRUE(fs.rename(folder / "d/b", folder / "d/c"));
   EXPECT_FALSE(fs.rename_new(folder / "d/a", folder / "d/c"));
   EXPECT_TRUE(fs.change_mode(folder / "d/c", 0400));
@@ -67,7 +71,7 @@ TEST(CountingFileSystem, passes_every_operation_on) {
   EXPECT_TRUE(fs.unlink(folder / "d/a"));
   EXPECT_TRUE(fs.unlink(folder / "d/c"));
   EXPECT_TRUE(fs.remove_directory(folder / "d"));
-  EXPECT_EQ(fs.counts().calls.size(), 16U);
+  EXPECT_EQ(fs.counts().calls.size(), 17U);
 }
 
 TEST(CountingFileSystem, loses_no_count_of_any_thread) {

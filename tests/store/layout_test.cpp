@@ -21,6 +21,8 @@ TEST(Layout, NamesAreAsDocumented) {
   EXPECT_EQ(layout.locks(), "/r/locks");
   EXPECT_EQ(layout.digests(), "/r/digests");
   EXPECT_EQ(layout.facts(), "/r/facts");
+  EXPECT_EQ(layout.publish_record(key), "/r/publish/" + key + ".1.json");
+  EXPECT_EQ(layout.publish_lock(key), "/r/locks/publish." + key);
   EXPECT_EQ(layout.stats(), "/r/stats.1");
 }
 

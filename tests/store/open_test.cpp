@@ -64,6 +64,9 @@ TEST_F(OpenTest, TakesWhatHoldsOnlyItsOwnNamesAndRefusesTheSameNamesWithOtherThi
   std::filesystem::create_directories(root_ / "tmp" / uuid);
   std::filesystem::create_directories(root_ / "locks");
   testing::put(root_ / "locks" / "slot.0", "");
+  testing::put(root_ / "locks" / ("publish." + testing::key_for("a")), "");
+  std::filesystem::create_directories(root_ / "publish");
+  testing::put(root_ / "publish" / (testing::key_for("a") + ".1.json"), "");
   testing::put(root_ / "stats.1", "");
   testing::put(root_ / "tmp" / "thesis.txt", "precious");
   refuses("holds other files ('tmp')", "choose");
@@ -148,7 +151,7 @@ TEST_F(OpenTest, ARootThatCannotBeWrittenServesHits) {
   fs_.set_volume({.magic = 0xEF53, .read_only = true});
   fs_.set_hook([](std::string_view operation, const std::filesystem::path& path) -> std::optional<Error> {
     for (const std::string_view writing : {"write", "sync", "make_directory", "rename", "rename_new", "unlink",
-                                           "remove_directory", "change_mode", "clone"}) {
+                                           "remove_directory", "change_mode", "clone", "link"}) {
       if (operation == writing) return Error{ErrorCode::io, "wrote to " + path.string(), path, {}};
     }
     return std::nullopt;

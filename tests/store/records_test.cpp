@@ -210,5 +210,48 @@ TEST(Event, HalfALineIsNone) {
   EXPECT_FALSE(parse_event("[1]"));
 }
 
+PublishRecord full_publish_record() {
+  const std::string digest = util::sha256_hex("x");
+  return {.output = "/out/net_npu.onnx",
+          .folder = digest,
+          .publications = {{.time = "2026-11-29T16:38:35Z",
+                            .source_sha256 = digest,
+                            .model_sha256 = util::sha256_hex("y"),
+                            .files = {{"net_npu." + digest + ".bin", 7, digest}, {"net_npu.bin", 7, digest}}},
+                           {.time = "2026-11-28T16:38:35Z", .source_sha256 = digest, .model_sha256 = digest}}};
+}
+
+TEST(PublishRecord, ComesBackAsItWas) {
+  const auto back = parse_publish_record(serialize(full_publish_record()));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(*back, full_publish_record());
+  EXPECT_TRUE(parse_publish_record(serialize(PublishRecord{.folder = util::sha256_hex("f")})));
+}
+
+TEST(PublishRecord, IsRefusedWhenCutOrWrong) {
+  const std::string text = serialize(full_publish_record());
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    EXPECT_FALSE(parse_publish_record(text.substr(0, size))) << size;
+  }
+  const std::vector<std::pair<std::string, std::string>> changes = {
+      {R"("schema": 1)", R"("schema": 2)"},
+      {R"("path": "net_npu.bin")", R"("path": "../net_npu.bin")"},
+      {R"("path": "net_npu.bin")", R"("path": "a/net_npu.bin")"},
+      {R"("size": 7)", R"("size": -7)"},
+      {"2026-11-28T16:38:35Z", "yesterday"},
+      {R"("folder": ")", R"("folder": "0)"},
+      {R"("publications": [)", R"("publications": [1,)"},
+      {R"("output")", R"("more": 1, "output")"}};
+  for (const auto& [from, to] : changes) {
+    std::string changed = text;
+    const std::size_t at = changed.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    changed.replace(at, from.size(), to);
+    const auto result = parse_publish_record(changed);
+    ASSERT_FALSE(result) << to;
+    EXPECT_EQ(result.error().code, ErrorCode::corrupt);
+  }
+}
+
 }  // namespace
 }  // namespace precast::store

@@ -167,6 +167,9 @@ Result<void> TestFileSystem::change_mode(const stdfs::path& path, std::uint32_t 
 Result<void> TestFileSystem::clone(const stdfs::path& from, const stdfs::path& to) {
   PRECAST_PASS_ON("clone", to, real_.clone(from, to));
 }
+Result<void> TestFileSystem::link(const stdfs::path& from, const stdfs::path& to) {
+  PRECAST_PASS_ON("link", to, real_.link(from, to));
+}
 Result<bool> TestFileSystem::try_lock(fs::File& file, fs::LockKind kind) {
   PRECAST_PASS_ON(kind == fs::LockKind::shared ? "share" : "exclude", file.path(), real_.try_lock(file, kind));
 }
