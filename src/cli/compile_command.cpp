@@ -9,6 +9,7 @@
 #include "cli/compile_options.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/progress.hpp"
+#include "cli/publishing.hpp"
 #include "cli/result_json.hpp"
 #include "util/text.hpp"
 
@@ -19,12 +20,15 @@ namespace {
 struct Options {
   std::vector<std::string> models;
   CompileOptions compile;
+  PublishOptions publish;
   unsigned jobs = 0;
 };
 
 struct Answer {
   Result<compile::Resolution> resolution = fail(ErrorCode::internal, "not run");
   CommandTimings timings;
+  std::filesystem::path published;
+  std::optional<Error> unpublished;  // why an output that was asked for is not there
 };
 
 // "compiled 'x.onnx' for OpenVINOExecutionProvider/cpu in 1.2 s (no entry for this identity)"
@@ -49,7 +53,22 @@ std::string sentence(const std::string& model, const Answer& answer) {
   return std::string(compile::to_string(r.outcome)) + ": " + util::quoted(model) + " (" + r.reason + ")";
 }
 
-Answer compile_one(Context& context, compile::Resolver& resolver, compile::Request request, const std::string& model) {
+void publish(Context& context, const PublishOptions& options, const compile::Request& request, Answer& answer) {
+  if (!options.wanted() || !answer.resolution) return;
+  util::Stopwatch watch;
+  auto published = publish_resolution(context, options, request, *answer.resolution);
+  answer.timings.publish = watch.elapsed_ms();
+  if (!published) {
+    answer.unpublished = published.error();
+  } else if (*published) {
+    answer.published = **published;
+  } else {
+    context.output.warn("nothing is published for " + util::quoted(request.model) + ": there is no compiled model");
+  }
+}
+
+Answer compile_one(Context& context, compile::Resolver& resolver, compile::Request request, const Options& options,
+                   const std::string& model) {
   Answer answer;
   util::Stopwatch watch;
   request.model = model;
@@ -57,6 +76,7 @@ Answer compile_one(Context& context, compile::Resolver& resolver, compile::Reque
     ProgressReporter progress(context.output, util::quoted(model));
     answer.resolution = resolver.resolve(request, progress.observer());
   }
+  publish(context, options.publish, request, answer);
   answer.timings.total = watch.elapsed_ms();
   answer.timings.startup = context.runtime_load_ms();
   return answer;
@@ -71,6 +91,8 @@ void say(Context& context, const std::string& model, const Answer& answer) {
   if (context.options.verbosity > 0) context.output.note(details(r));
   if (r.outcome != compile::Outcome::failed && r.outcome != compile::Outcome::uncached) {
     context.output.note(sentence(model, answer));
+    if (!answer.published.empty()) context.output.note("published: " + util::quoted(answer.published));
+    if (answer.unpublished) context.output.error(*answer.unpublished);
     return;
   }
   if (!r.log_tail.empty()) context.output.note("--- last lines of the compile's log\n" + r.log_tail + "---");
@@ -82,12 +104,14 @@ void say(Context& context, const std::string& model, const Answer& answer) {
 }
 
 int code_of(const Answer& answer, bool strict) {
+  if (answer.unpublished) return exit_code_of(*answer.unpublished, strict);
   return answer.resolution ? exit_code_of(*answer.resolution, strict) : exit_code_of(answer.resolution.error(), strict);
 }
 
 nlohmann::json json_of(const std::string& model, const Answer& answer) {
-  nlohmann::json result = answer.resolution ? to_json(*answer.resolution, answer.timings)
+  nlohmann::json result = answer.resolution ? to_json(*answer.resolution, answer.timings, answer.published)
                                             : nlohmann::json{{"error", to_json(answer.resolution.error())}};
+  if (answer.unpublished) result["error"] = to_json(*answer.unpublished);
   result["model"] = util::escape_invalid_utf8(model);
   return result;
 }
@@ -102,7 +126,7 @@ std::vector<Answer> compile_all(Context& context, compile::Resolver& resolver, c
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
       try {
-        answers[i] = compile_one(context, resolver, request, options.models[i]);
+        answers[i] = compile_one(context, resolver, request, options, options.models[i]);
       } catch (const std::exception& e) {  // a thread must not end the program
         answers[i].resolution = fail(ErrorCode::internal, std::string("unexpected: ") + e.what(), options.models[i]);
       }
@@ -119,6 +143,9 @@ std::vector<Answer> compile_all(Context& context, compile::Resolver& resolver, c
 int run_compile(Context& context, const Options& options) {
   const auto request = make_request(options.compile, context.options);
   if (!request) return report_error(context, "compile", request.error());
+  if (const auto checked = check_publish_options(options.publish, options.models); !checked) {
+    return report_error(context, "compile", checked.error());
+  }
   if (request->no_cache) {
     return report_error(context, "compile",
                         {ErrorCode::bad_input,
@@ -156,13 +183,15 @@ void add_compile_command(CLI::App& app, Body& chosen) {
   command->fallthrough();
   command->add_option("MODEL", options->models, "ONNX models")->required()->type_name("FILE");
   add_compile_options(*command, options->compile);
+  add_publish_options(*command, options->publish);
   command->add_option("-j,--jobs", options->jobs, "Models compiled at the same time (default: as many as cores)")
       ->check(CLI::Range(1U, 256U));
   command->footer(
       "Examples:\n"
       "  precast compile model.onnx --ep openvino\n"
       "  precast compile model.onnx --ep qnn --ep-options soc_model=60 --ep-options htp_arch=73\n"
-      "  precast compile *.onnx --ep openvino --jobs 2 --json\n\n"
+      "  precast compile model.onnx --ep openvino -o model_ctx.onnx\n"
+      "  precast compile *.onnx --ep openvino --jobs 2 --output-dir compiled --json\n\n"
       "Exit codes: 0 hit, compiled or precompiled; 1 failed; 2 bad input; 3 EP not available; 5 nothing to compile;\n"
       "6 timed out; 7 the cache cannot work (--strict); 130 interrupted.");
   command->callback(

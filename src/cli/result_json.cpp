@@ -63,7 +63,8 @@ json to_json(const Error& error) {
           {"hint", text_or_null(error.hint)}};
 }
 
-json to_json(const compile::Resolution& resolution, const CommandTimings& timings) {
+json to_json(const compile::Resolution& resolution, const CommandTimings& timings,
+             const std::filesystem::path& published) {
   json artifacts = json::array();
   for (const store::Artifact& artifact : resolution.artifacts) {
     artifacts.push_back({{"path", artifact.path}, {"size", artifact.size}, {"sha256", artifact.sha256}});
@@ -75,7 +76,7 @@ json to_json(const compile::Resolution& resolution, const CommandTimings& timing
               {"key", text_or_null(resolution.key)},
               {"generation", text_or_null(resolution.generation)},
               {"path", path_text(resolution.path)},
-              {"published", nullptr},
+              {"published", published.empty() ? json(nullptr) : json(path_text(published))},
               {"ep", target.ep.found.name},
               {"ep_version", text_or_null(target.ep.version)},
               {"ep_source", target.ep.found.source},
@@ -93,7 +94,7 @@ json to_json(const compile::Resolution& resolution, const CommandTimings& timing
                 {"check", rounded(t.check)},
                 {"store", rounded(t.store)},
                 {"sync", rounded(t.sync)},
-                {"publish", 0},
+                {"publish", rounded(timings.publish)},
                 {"session_open", rounded(timings.session_open)},
                 {"total", rounded(timings.total)}}}};
   if (resolution.error && resolution.outcome != compile::Outcome::hit &&

@@ -20,9 +20,11 @@ namespace precast::cli {
 struct CommandTimings {
   double startup = 0;
   double session_open = 0;
+  double publish = 0;
   double total = 0;
 };
-[[nodiscard]] nlohmann::json to_json(const compile::Resolution& resolution, const CommandTimings& timings);
+[[nodiscard]] nlohmann::json to_json(const compile::Resolution& resolution, const CommandTimings& timings,
+                                     const std::filesystem::path& published = {});
 [[nodiscard]] nlohmann::json to_json(const store::Entry& entry);
 // Bytes that are not UTF-8 escaped.
 [[nodiscard]] std::string path_text(const std::filesystem::path& path);

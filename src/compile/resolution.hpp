@@ -69,6 +69,7 @@ struct Resolution {
   std::string generation;      // likewise
   std::filesystem::path path;  // of what loads: compiled model, or the source; empty: the source, which is in memory
   std::vector<store::Artifact> artifacts;
+  std::vector<std::filesystem::path> source_files;  // the model, then its external data
   ort::Target target;
   Timings timings;
   bool private_generation = false;            // compiled for this caller alone, and not kept

@@ -142,6 +142,7 @@ Result<Resolution> Resolver::answer(const Request& request, const Observer& obse
   Resolution resolution;
   resolution.timings.identity = watch.lap_ms();
   resolution.path = known.model.model;
+  for (const identity::FileEvidence& file : known.model.files) resolution.source_files.push_back(file.path);
 
   const bool precompiled = !known.model.facts.ep_context_nodes.empty();
   PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, services_.catalog());

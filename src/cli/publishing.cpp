@@ -1,0 +1,68 @@
+#include "cli/publishing.hpp"
+
+#include <map>
+
+#include <CLI/CLI.hpp>
+
+#include "identity/links.hpp"
+#include "store/publish.hpp"
+#include "util/text.hpp"
+#include "util/try.hpp"
+
+namespace precast::cli {
+
+void add_publish_options(CLI::App& command, PublishOptions& options) {
+  command.add_option("-o,--output", options.output, "Also put the compiled model here, with its binaries beside it")
+      ->type_name("FILE");
+  command
+      .add_option("--output-dir", options.output_dir,
+                  "The same for every model, as <its name>_<EP>_ctx.onnx in this folder")
+      ->type_name("DIR");
+  command.add_flag("--overwrite", options.overwrite, "Replace an output that is something else than would be written");
+}
+
+Result<void> check_publish_options(const PublishOptions& options, const std::vector<std::string>& models) {
+  if (options.overwrite && !options.wanted()) {
+    return fail(ErrorCode::bad_input, "--overwrite has nothing to overwrite", {}, "give -o FILE or --output-dir DIR");
+  }
+  if (!options.output.empty() && models.size() > 1) {
+    return fail(ErrorCode::bad_input, "-o names one file for " + std::to_string(models.size()) + " models", {},
+                "use --output-dir DIR");
+  }
+  if (options.output_dir.empty()) return {};
+  std::map<std::string, std::string> by_stem;
+  for (const std::string& model : models) {
+    const auto [other, first] = by_stem.emplace(std::filesystem::path(model).stem().native(), model);
+    if (first || identity::logical_absolute(other->second) == identity::logical_absolute(model)) continue;
+    return fail(ErrorCode::bad_input,
+                util::quoted(other->second) + " and " + util::quoted(model) + " would have one output", model,
+                "compile them one after the other, each with -o FILE");
+  }
+  return {};
+}
+
+Result<std::optional<std::filesystem::path>> publish_resolution(Context& context, const PublishOptions& options,
+                                                                const compile::Request& request,
+                                                                const compile::Resolution& resolution) {
+  const std::filesystem::path model = identity::logical_absolute(request.model);
+  if (resolution.outcome == compile::Outcome::precompiled) {
+    return fail(ErrorCode::unsupported, util::quoted(model) + " has EPContext nodes already: nothing is published",
+                model, "copy the model and its binaries, or compile the model that it was made from");
+  }
+  if (resolution.generation.empty()) return std::nullopt;
+  PRECAST_TRY_ASSIGN(store::Store* const store, context.store());
+  store::PublishRequest wanted;
+  wanted.output = store::output_path(
+      {.file = options.output.empty() ? std::filesystem::path() : identity::logical_absolute(options.output),
+       .folder = options.output_dir.empty() ? std::filesystem::path() : identity::logical_absolute(options.output_dir)},
+      model, resolution.target.alias());
+  wanted.inputs = resolution.source_files;
+  wanted.overwrite = options.overwrite;
+  wanted.wait.timeout = request.lock_timeout;
+  wanted.wait.cancel = &context.cancel;
+  const store::PublishSource source{.folder = resolution.path.parent_path(), .artifacts = resolution.artifacts};
+  PRECAST_TRY_ASSIGN(const auto published, store::publish(*store, source, wanted));
+  return std::optional(published.model);
+}
+
+}  // namespace precast::cli
