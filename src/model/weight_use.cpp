@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "model/dtype.hpp"
 
@@ -59,12 +60,15 @@ unsigned bits_of_quantized(std::int64_t element_type) {
   return quantized && bits <= 16 ? bits : 0;
 }
 
-std::string_view precision_of_float(std::int32_t element_type) {
+// Empty: no type of weights.
+std::string precision_of(std::int32_t element_type) {
   const std::string_view name = dtype_name(element_type);
   if (name == "float32") return "fp32";
   if (name == "float16") return "fp16";
   if (name == "bfloat16") return "bf16";
-  return name == "float64" ? "fp64" : "";
+  if (name == "float64") return "fp64";
+  const unsigned bits = bits_of_quantized(element_type);
+  return bits == 0 ? "" : "w" + std::to_string(bits);
 }
 
 // The one with the largest count; 0 when there is none. A tie goes to the larger width.
@@ -141,6 +145,7 @@ unsigned WeightUse::activation_bits() const {
 
 std::vector<StoredWeights> WeightUse::stored() const {
   std::vector<StoredWeights> all;
+  all.reserve(stored_.size());
   for (const auto& [type, one] : stored_) all.push_back(one);
   return all;
 }
@@ -150,15 +155,15 @@ std::string WeightUse::precision() const {
     const unsigned activations = activation_bits();
     return "w" + std::to_string(weights) + (activations == 0 ? "" : "a" + std::to_string(activations));
   }
-  std::string_view precision;
+  std::string precision;
   std::uint64_t largest = 0;
   for (const auto& [type, one] : stored_) {
-    const std::string_view name = precision_of_float(type);
+    std::string name = precision_of(type);
     if (name.empty() || one.elements < largest) continue;
-    precision = name;
+    precision = std::move(name);
     largest = one.elements;
   }
-  return std::string(precision);
+  return precision;
 }
 
 }  // namespace precast::model

@@ -4,8 +4,8 @@
 // Quantised weights are constants that DequantizeLinear (QDQ), QLinear*, *Integer* or *NBits operators read: "w8a8",
 // "w8a16", "w4"; without "a" when activations are not quantised. Where several widths occur, the one of the most
 // weights, and of the most activations, counts. int32 constants (biases) count for neither. Without any, the type of
-// the most floating-point weights: "fp32", "fp16", "bf16", "fp64". Weights that are stored in floating point and
-// quantised at run time are what they are stored as.
+// the most weights: "fp32", "fp16", "bf16", "fp64", or "w8" and the like for graphs that cast and scale integers
+// themselves. Weights that are stored in floating point and quantised at run time are what they are stored as.
 #pragma once
 
 #include <array>

@@ -80,6 +80,16 @@ TEST_F(WeightPrecision, OfOperatorsOfAnotherDomainIsNotGuessed) {
   EXPECT_EQ(precision(), "fp32");
 }
 
+TEST_F(WeightPrecision, OfIntegersThatTheGraphScalesItselfIsTheirWidth) {
+  constant("w", onnx::TensorProto::INT8, 100);
+  constant("scale", onnx::TensorProto::FLOAT, 99);
+  node("Cast", {"w"});
+  node("Mul", {"out1", "scale"});
+  EXPECT_EQ(precision(), "w8");
+  constant("more", onnx::TensorProto::FLOAT, 2);
+  EXPECT_EQ(precision(), "fp32");
+}
+
 TEST_F(WeightPrecision, BiasesAloneMakeNothingQuantised) {
   constant("bias", onnx::TensorProto::INT32, 100);
   constant("w", onnx::TensorProto::FLOAT, 10);
