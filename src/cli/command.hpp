@@ -21,6 +21,7 @@ void add_compile_command(CLI::App& app, Body& chosen);
 void add_resolve_command(CLI::App& app, Body& chosen);
 void add_cache_command(CLI::App& app, Body& chosen);
 void add_eps_command(CLI::App& app, Body& chosen);
+void add_inspect_command(CLI::App& app, Body& chosen);
 void add_doctor_command(CLI::App& app, Body& chosen);
 [[nodiscard]] int print_version(Context& context);
 

@@ -4,19 +4,13 @@
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/result_json.hpp"
+#include "cli/store_checks.hpp"
 #include "compile/worker_process.hpp"
 #include "util/text.hpp"
 
 namespace precast::cli {
 
 namespace {
-
-struct Check {
-  std::string name;
-  bool ok = true;
-  std::string message;
-  std::string hint;
-};
 
 Check failed_check(std::string name, const Error& error) {
   return {std::move(name), false, error.message, error.hint};
@@ -69,23 +63,36 @@ Check check_worker(Context& context) {
   return {"precast-worker", true, path_text(*worker), ""};
 }
 
-Check check_store(Context& context) {
+void check_store(Context& context, std::vector<Check>& checks) {
   const auto store = context.store(/*create=*/false);
-  if (!store && store.error().code == ErrorCode::not_found)
-    return {"store", true, store.error().message + "; the first compile makes it", ""};
-  if (!store) return failed_check("store", store.error());
+  if (!store && store.error().code == ErrorCode::not_found) {
+    checks.push_back({"store", true, store.error().message + "; the first compile makes it", ""});
+    return;
+  }
+  if (!store) {
+    checks.push_back(failed_check("store", store.error()));
+    return;
+  }
   const std::string root = path_text((*store)->layout().root());
-  if (!(*store)->writable())
-    return {"store", false, root + " cannot be written: hits work, nothing new is kept",
-            "make it writable, or use another --cache-dir"};
-  return {"store", true, root, ""};
+  if ((*store)->writable()) {
+    checks.push_back({"store", true, root, ""});
+  } else {
+    checks.push_back({"store", false, root + " cannot be written: hits work, nothing new is kept",
+                      "make it writable, or use another --cache-dir"});
+  }
+  const auto health = (*store)->examine();
+  if (!health) {
+    checks.push_back(failed_check("store records", health.error()));
+    return;
+  }
+  for (Check& check : store_checks(*health)) checks.push_back(std::move(check));
 }
 
 int run_doctor(Context& context) {
   std::vector<Check> checks{check_runtime(context)};
   check_eps(context, checks);
   checks.push_back(check_worker(context));
-  checks.push_back(check_store(context));
+  check_store(context, checks);
   bool ok = true;
   nlohmann::json json = document("doctor");
   json["checks"] = nlohmann::json::array();
@@ -113,7 +120,12 @@ int run_doctor(Context& context) {
 void add_doctor_command(CLI::App& app, Body& chosen) {
   CLI::App* command = app.add_subcommand("doctor", "Check the installation and say what to do");
   command->fallthrough();
-  command->footer("Examples:\n  precast doctor\n  precast doctor --json\n\nExit code 1 when something is wrong.");
+  command->footer(
+      "Examples:\n"
+      "  precast doctor\n"
+      "  precast doctor --json | jq '.checks[] | select(.ok == false)'\n\n"
+      "Looks at ONNX Runtime, the EPs, the worker and the store; hashes nothing (precast cache verify does).\n"
+      "Exit code 1 when something is wrong.");
   command->callback([&chosen] { chosen = run_doctor; });
 }
 

@@ -63,13 +63,15 @@ void set_up(CLI::App& app, GlobalOptions& options, Body& chosen) {
   add_resolve_command(app, chosen);
   add_cache_command(app, chosen);
   add_eps_command(app, chosen);
+  add_inspect_command(app, chosen);
   add_doctor_command(app, chosen);
   app.footer(
       "Examples:\n"
       "  precast compile model.onnx --ep openvino       compile once, keep it\n"
       "  m=$(precast resolve model.onnx --ep openvino)  a path that loads at once, for any program\n"
       "  precast cache ls                               what is stored\n"
-      "  precast eps                                    what can compile here\n\n"
+      "  precast eps                                    what can compile here\n"
+      "  precast inspect model.onnx                     what a model is\n\n"
       "precast COMMAND --help shows more.");
 }
 

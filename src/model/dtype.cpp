@@ -63,4 +63,9 @@ unsigned element_bits(std::int32_t element_type) {
   return element(element_type).bits;
 }
 
+std::uint64_t bytes_of(const StoredWeights& weights) {
+  const std::uint64_t bits = element_bits(weights.element_type);
+  return weights.elements / 8 * bits + (weights.elements % 8 * bits + 7) / 8;
+}
+
 }  // namespace precast::model

@@ -1,12 +1,14 @@
 // Facts as text: a head line with the version, then one line per fact with fields separated by tabs, then "end".
 //
-//   precast-facts 1
+//   precast-facts 2
 //   model <ir_version> <node_count> <producer>
 //   opset <domain> <version>
 //   meta <key> <value>
 //   in|out <name> <element_type> <has_shape> <dim>...
 //   data <location> <first_tensor> <bytes_needed>
 //   context <source> <embedded> <reference> <inline_bytes> <main> <sdk> <partition>
+//   weights <element_type> <tensors> <elements>
+//   precision <weight_precision>
 //   end
 //
 // Inside a field, control characters and backslashes are \xNN, and so is every byte past ASCII when the field is not
@@ -27,7 +29,7 @@
 namespace precast::model {
 namespace {
 
-constexpr std::string_view kHead = "precast-facts 1";
+constexpr std::string_view kHead = "precast-facts 2";
 
 std::string escape(std::string_view text) {
   const bool utf8 = util::is_utf8(text);
@@ -157,6 +159,11 @@ bool read_line(std::string_view line, ModelFacts& facts) {
     return fields.all(node.source, node.embedded, node.reference, node.inline_bytes, node.main, node.sdk,
                       node.partition_name);
   }
+  if (kind == "weights") {
+    StoredWeights& weights = facts.stored_weights.emplace_back();
+    return fields.all(weights.element_type, weights.tensors, weights.elements);
+  }
+  if (kind == "precision") return fields.all(facts.weight_precision);
   return false;
 }
 
@@ -181,6 +188,10 @@ std::string serialize_facts(const ModelFacts& facts) {
     lines.add("context", node.source, node.embedded, node.reference, node.inline_bytes, node.main, node.sdk,
               node.partition_name);
   }
+  for (const StoredWeights& one : facts.stored_weights) {
+    lines.add("weights", one.element_type, one.tensors, one.elements);
+  }
+  lines.add("precision", facts.weight_precision);
   lines.add("end");
   return lines.take();
 }

@@ -53,6 +53,13 @@ struct ValueInfo {
   bool has_shape = false;
 };
 
+// Tensors stored in the model or beside it (initialisers and constants, subgraphs too) of one type.
+struct StoredWeights {
+  std::int32_t element_type = 0;
+  std::uint64_t tensors = 0;
+  std::uint64_t elements = 0;
+};
+
 struct ModelFacts {
   std::int64_t ir_version = 0;
   std::map<std::string, std::int64_t> opsets;  // domain ("" is ai.onnx) -> version
@@ -63,6 +70,8 @@ struct ModelFacts {
   std::vector<ValueInfo> outputs;
   std::vector<ExternalFile> external_files;     // one per location, sorted by location
   std::vector<EpContextNode> ep_context_nodes;  // anywhere in the model
+  std::vector<StoredWeights> stored_weights;    // one per type
+  std::string weight_precision;                 // "fp32", "w8a8", "w4", ...; empty without weights (weight_use.hpp)
 };
 
 // Reads through the seam, in blocks; payloads are skipped by offset, so a 2 GB inline model costs a few reads.
@@ -75,6 +84,9 @@ struct ModelFacts {
 [[nodiscard]] Result<void> check_external_locations(const ModelFacts& facts, const std::filesystem::path& model);
 // Location against the folder of the *logical* model path (before links).
 [[nodiscard]] std::filesystem::path resolve_location(const std::filesystem::path& model, const std::string& location);
+
+// What a type's elements take, packed; 0 where that is not known (strings).
+[[nodiscard]] std::uint64_t bytes_of(const StoredWeights& weights);
 
 // A compact, versioned text form to be remembered under the model's digest; parse_facts refuses other versions.
 [[nodiscard]] std::string serialize_facts(const ModelFacts& facts);

@@ -13,11 +13,7 @@
 namespace precast::model {
 namespace {
 
-constexpr int kLongestName = 1 << 20;
-constexpr int kLongestMetadata = 16 << 20;
-constexpr std::size_t kMostDimensions = 1024;
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-constexpr std::size_t kEntryCost = 128;  // of a container's element, beside its text
 
 std::optional<std::uint64_t> to_number(std::string_view text) {
   std::uint64_t value = 0;
@@ -62,12 +58,13 @@ struct ModelWalk::Attribute {
   Tensor sparse_indices;
 };
 
-struct ModelWalk::ContextNode {
+struct ModelWalk::Node {
   std::string op_type;
   std::string domain;
   EpContextNode facts;
+  NodeUse use;
 
-  ContextNode() { facts.embedded = true; }  // the operator's default for embed_mode
+  Node() { facts.embedded = true; }  // the operator's default for embed_mode
 
   void take(Attribute& attribute) {
     if (attribute.name == "source") {
@@ -83,6 +80,13 @@ struct ModelWalk::ContextNode {
     } else if (attribute.name == "ep_cache_context") {
       facts.reference = std::move(attribute.s);
       facts.inline_bytes = attribute.s_length;
+    } else if (attribute.name == "bits") {
+      use.bits = attribute.i;
+    } else if (attribute.name == "output_dtype") {
+      use.output_type = attribute.i;
+    } else if (attribute.name == "value") {
+      use.constant_type = static_cast<std::int32_t>(attribute.t.data_type);
+      use.constant_elements = attribute.t.elements.value_or(0);
     }
   }
 };
@@ -94,6 +98,8 @@ bool ModelWalk::run() {
 ModelFacts ModelWalk::take_facts() {
   std::erase_if(facts_.inputs, [this](const ValueInfo& info) { return initializers_.contains(info.name); });
   for (auto& [location, file] : external_) facts_.external_files.push_back(std::move(file));
+  facts_.stored_weights = weights_.stored();
+  facts_.weight_precision = weights_.precision();
   return std::move(facts_);
 }
 
@@ -139,14 +145,18 @@ bool ModelWalk::graph_field(const Field& field, Scope scope) {
 
 bool ModelWalk::function_field(const Field& field) {
   if (field.number == 7) return node(field);
-  ContextNode nobody;
+  Node nobody;
   return field.number == 11 ? attribute(field, nobody) : in_.skip(field);
 }
 
 bool ModelWalk::node(const Field& field) {
-  ContextNode node;
+  Node node;
   const bool whole = in_.message(field, [&](const Field& inner) {
     switch (inner.number) {
+      case 1:
+        return node_input(inner, node.use);
+      case 2:
+        return node.use.output.empty() ? name(inner, node.use.output) : in_.skip(inner);
       case 4:
         return name(inner, node.op_type);
       case 7:
@@ -157,9 +167,16 @@ bool ModelWalk::node(const Field& field) {
         return in_.skip(inner);
     }
   });
-  if (!whole) return false;
-  if (node.op_type != "EPContext" || node.domain != "com.microsoft") return true;
-  EpContextNode& facts = node.facts;
+  if (!whole || !in_.keep(weights_.add_node(node.op_type, node.domain, node.use))) return false;
+  return node.op_type != "EPContext" || node.domain != "com.microsoft" || context_node(std::move(node.facts));
+}
+
+bool ModelWalk::node_input(const Field& field, NodeUse& use) {
+  if (use.input_count == NodeUse::kInputs) return in_.skip(field);
+  return name(field, use.inputs.at(use.input_count++));
+}
+
+bool ModelWalk::context_node(EpContextNode facts) {
   if (facts.embedded) {
     facts.reference.clear();
   } else {
@@ -176,7 +193,7 @@ bool ModelWalk::node(const Field& field) {
   return true;
 }
 
-bool ModelWalk::attribute(const Field& field, ContextNode& node) {
+bool ModelWalk::attribute(const Field& field, Node& node) {
   Attribute attribute;
   const auto each = [&](const Field& inner) { return attribute_field(inner, attribute); };
   if (!in_.message(field, each)) return false;
@@ -262,6 +279,8 @@ bool ModelWalk::initializer(const Field& field, Scope scope, bool sparse) {
   Tensor indices;
   if (!(sparse ? sparse_tensor(field, values, indices) : tensor(field, values))) return false;
   if (!finish(values) || !finish(indices)) return false;
+  const auto type = static_cast<std::int32_t>(values.data_type);
+  if (!in_.keep(weights_.add_tensor(values.name, type, values.elements.value_or(0)))) return false;
   if (scope != Scope::main_graph) return true;
   if (!in_.keep(values.name.size() + kEntryCost)) return false;
   initializers_.insert(std::move(values.name));
@@ -298,84 +317,6 @@ bool ModelWalk::finish(const Tensor& tensor) {
   }
   file.bytes_needed = std::max(file.bytes_needed, offset + length.value_or(0));
   return true;
-}
-
-bool ModelWalk::value_info(const Field& field, std::vector<ValueInfo>& into) {
-  ValueInfo info;
-  const bool whole = in_.message(field, [&](const Field& inner) {
-    if (inner.number == 1) return name(inner, info.name);
-    return inner.number == 2 ? type(inner, info) : in_.skip(inner);
-  });
-  if (!whole || !in_.keep(info.name.size() + kEntryCost)) return false;
-  into.push_back(std::move(info));
-  return true;
-}
-
-// TypeProto; only a dense tensor has an element type and a shape here.
-bool ModelWalk::type(const Field& field, ValueInfo& info) {
-  return in_.message(field, [&](const Field& kind) {
-    if (kind.number != 1) return in_.skip(kind);
-    return in_.message(kind, [&](const Field& inner) {
-      if (inner.number == 1) {
-        std::int64_t element_type = 0;
-        if (!in_.integer(inner, element_type)) return false;
-        info.element_type = static_cast<std::int32_t>(element_type);
-        return true;
-      }
-      if (inner.number != 2) return in_.skip(inner);
-      info.has_shape = info.has_shape || inner.delimited();
-      return in_.message(inner,
-                         [&](const Field& dim) { return dim.number == 1 ? dimension(dim, info) : in_.skip(dim); });
-    });
-  });
-}
-
-bool ModelWalk::dimension(const Field& field, ValueInfo& info) {
-  std::string text;
-  const bool whole = in_.message(field, [&](const Field& inner) {
-    if (inner.number == 2) return name(inner, text);
-    if (inner.number != 1) return in_.skip(inner);
-    std::int64_t value = 0;
-    if (!in_.integer(inner, value)) return false;
-    text = value >= 0 ? std::to_string(value) : std::string();
-    return true;
-  });
-  if (text.empty()) text.push_back('?');
-  if (!whole || !in_.keep(text.size() + kEntryCost)) return false;
-  if (info.shape.size() == kMostDimensions) {
-    return complain(
-        fmt::format("'{}' has more than {} dimensions", util::escape_invalid_utf8(info.name), kMostDimensions));
-  }
-  info.shape.push_back(std::move(text));
-  return true;
-}
-
-bool ModelWalk::opset(const Field& field) {
-  std::string domain;
-  std::int64_t version = 0;
-  const bool whole = in_.message(field, [&](const Field& inner) {
-    if (inner.number == 1) return name(inner, domain);
-    return inner.number == 2 ? in_.integer(inner, version) : in_.skip(inner);
-  });
-  if (!whole || !in_.keep(domain.size() + kEntryCost)) return false;
-  if (domain == "ai.onnx") domain.clear();
-  facts_.opsets.insert_or_assign(std::move(domain), version);
-  return true;
-}
-
-bool ModelWalk::metadata(const Field& field) {
-  std::string key;
-  std::string value;
-  if (!key_and_value(field, key, value) || !in_.keep(key.size() + value.size() + kEntryCost)) return false;
-  facts_.metadata.insert_or_assign(std::move(key), std::move(value));
-  return true;
-}
-
-bool ModelWalk::key_and_value(const Field& field, std::string& key, std::string& value) {
-  return in_.message(field, [&](const Field& inner) {
-    if (inner.number == 1) return name(inner, key);
-    return inner.number == 2 ? in_.text(inner, value, kLongestMetadata) : in_.skip(inner);
-  });
 }
 
 bool ModelWalk::name(const Field& field, std::string& into) {

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "model/model_facts.hpp"
+#include "model/weight_use.hpp"
 #include "model/wire_reader.hpp"
 
 namespace precast::model {
@@ -29,14 +30,18 @@ class ModelWalk {
   using Field = WireReader::Field;
   struct Tensor;
   struct Attribute;
-  struct ContextNode;
+  struct Node;
+  static constexpr int kLongestName = 1 << 20;
+  static constexpr std::size_t kEntryCost = 128;          // of a container's element, beside its text
   enum class Scope : std::uint8_t { main_graph, inner };  // inner: a subgraph or a function
 
   bool model_field(const Field& field);
   bool graph_field(const Field& field, Scope scope);
   bool function_field(const Field& field);
   bool node(const Field& field);
-  bool attribute(const Field& field, ContextNode& node);
+  bool node_input(const Field& field, NodeUse& use);
+  bool context_node(EpContextNode facts);
+  bool attribute(const Field& field, Node& node);
   bool attribute_field(const Field& field, Attribute& attribute);
   bool tensor(const Field& field, Tensor& tensor);
   bool external_entry(const Field& field, Tensor& tensor);
@@ -57,6 +62,7 @@ class ModelWalk {
   bool saw_graph_ = false;
   std::unordered_set<std::string> initializers_;  // of the main graph
   std::map<std::string, ExternalFile> external_;
+  WeightUse weights_;
   std::string complaint_;
 };
 

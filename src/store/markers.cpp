@@ -33,6 +33,11 @@ Result<std::optional<Marker>> read_marker(fs::FileSystem& fs, const Layout& layo
   return read_and_parse<Marker>(fs, layout.marker(key), key, parse_marker);
 }
 
+Result<std::optional<FailedRecord>> read_failed_record(fs::FileSystem& fs, const Layout& layout,
+                                                       const std::string& key) {
+  return read_and_parse<FailedRecord>(fs, layout.failed(key), key, parse_failed_record);
+}
+
 Result<std::vector<std::string>> list_keys(fs::FileSystem& fs, const Layout& layout, std::string_view prefix) {
   std::vector<std::string> keys;
   PRECAST_TRY_ASSIGN(const auto shards, list_if_there(fs, layout.keys()));
@@ -59,7 +64,7 @@ Result<std::vector<Marker>> read_all_markers(fs::FileSystem& fs, const Layout& l
 
 Result<std::optional<FailedRecord>> Store::read_failed(const std::string& key) {
   PRECAST_TRY(require_key(key));
-  auto record = read_and_parse<FailedRecord>(state_->fs, state_->layout.failed(key), key, parse_failed_record);
+  auto record = read_failed_record(state_->fs, state_->layout, key);
   // A damaged record remembers nothing: the compile is tried again, which costs time only.
   if (!record && record.error().code == ErrorCode::corrupt) return std::nullopt;
   return record;

@@ -97,8 +97,11 @@ struct Finding {
   std::filesystem::path path;  // relative to the root
   std::string key;             // if known
   std::string message;
-  bool damaged = true;  // false: a note ("written by a newer precast")
+  bool damaged = true;   // false: a note
+  bool foreign = false;  // written by another version of precast
 };
+
+struct Health;  // store/health.hpp
 
 class Store {
  public:
@@ -169,6 +172,10 @@ class Store {
   // Hashes everything; holds shared leases. `on_progress` with bytes done and in all.
   [[nodiscard]] Result<std::vector<Finding>> verify(
       const std::function<void(std::uint64_t done, std::uint64_t total)>& on_progress);
+  // The same but for the bytes of artifacts: only that they are there, and as many.
+  [[nodiscard]] Result<std::vector<Finding>> verify_structure();
+  // For `doctor`.
+  [[nodiscard]] Result<Health> examine();
 
  private:
   explicit Store(std::unique_ptr<State> state);

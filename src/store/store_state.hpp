@@ -44,6 +44,9 @@ struct Store::State {
 // nullopt = no marker. Damaged, of another schema, or another key's: corrupt.
 [[nodiscard]] Result<std::optional<Marker>> read_marker(fs::FileSystem& fs, const Layout& layout,
                                                         const std::string& key);
+// The same of what is remembered of a failed compile.
+[[nodiscard]] Result<std::optional<FailedRecord>> read_failed_record(fs::FileSystem& fs, const Layout& layout,
+                                                                     const std::string& key);
 // Every readable marker; what cannot be read is passed over. A missing keys/ is an empty store.
 [[nodiscard]] Result<std::vector<Marker>> read_all_markers(fs::FileSystem& fs, const Layout& layout);
 // Names below keys/<aa>/ that are keys, sorted; of one <aa> only if given.

@@ -19,6 +19,8 @@ bool is_of_another_schema(std::string_view name) {
          util::glob_match("manifest.*.json", name);
 }
 
+enum class Depth : std::uint8_t { structure, bytes };
+
 struct Checked {
   Marker marker;
   std::string text;
@@ -27,8 +29,8 @@ struct Checked {
 class Verification {
  public:
   using Progress = std::function<void(std::uint64_t, std::uint64_t)>;
-  Verification(Store::State& state, const Progress& progress)
-      : fs_(state.fs), layout_(state.layout), cancel_(state.options.cancel), progress_(progress) {}
+  Verification(Store::State& state, Depth depth, const Progress& progress)
+      : fs_(state.fs), layout_(state.layout), cancel_(state.options.cancel), depth_(depth), progress_(progress) {}
 
   Result<std::vector<Finding>> run() {
     PRECAST_TRY_ASSIGN(const auto keys, list_keys(fs_, layout_));
@@ -52,10 +54,14 @@ class Verification {
 
  private:
   void damage(const std::filesystem::path& path, const std::string& key, std::string message) {
-    findings_.push_back({path.lexically_relative(layout_.root()), key, std::move(message), true});
+    findings_.push_back({path.lexically_relative(layout_.root()), key, std::move(message), true, false});
   }
   void note(const std::filesystem::path& path, const std::string& key, std::string message) {
-    findings_.push_back({path.lexically_relative(layout_.root()), key, std::move(message), false});
+    findings_.push_back({path.lexically_relative(layout_.root()), key, std::move(message), false, false});
+  }
+  void foreign(const std::filesystem::path& path, const std::string& key) {
+    findings_.push_back(
+        {path.lexically_relative(layout_.root()), key, "written by another version of precast", false, true});
   }
 
   void check_key_folder(const std::string& key) {
@@ -66,7 +72,7 @@ class Verification {
       if (entry.name == "lock" || entry.name == kMarkerName || fs::is_temporary(entry.name)) continue;
       const auto path = folder / entry.name;
       if (is_of_another_schema(entry.name)) {
-        note(path, key, "written by another version of precast");
+        foreign(path, key);
       } else if (entry.name != kFailedName) {
         note(path, key, "not a file of the cache");
       }
@@ -88,7 +94,7 @@ class Verification {
     const auto text = read_record(fs_, path);
     if (text && !*text) return std::nullopt;
     if (text && has_other_schema(**text)) {
-      note(path, key, "written by another version of precast");
+      foreign(path, key);
       return std::nullopt;
     }
     auto marker = text ? parse_marker(**text) : std::unexpected<Error>(text.error());
@@ -145,13 +151,19 @@ class Verification {
       damage(path, key, "not a regular file");
     } else if (stat->size != artifact.size) {
       damage(path, key, fmt::format("has {} bytes, not the {} that were stored", stat->size, artifact.size));
-    } else if (const auto evidence = identity::hash_file(fs_, path, cancel_); !evidence) {
+    } else if (depth_ == Depth::bytes) {
+      check_bytes(path, key, artifact);
+    }
+    done_ += artifact.size;
+    if (progress_) progress_(done_, total_);
+  }
+
+  void check_bytes(const std::filesystem::path& path, const std::string& key, const Artifact& artifact) {
+    if (const auto evidence = identity::hash_file(fs_, path, cancel_); !evidence) {
       damage(path, key, evidence.error().message);
     } else if (evidence->sha256 != artifact.sha256) {
       damage(path, key, "has other bytes than were stored");
     }
-    done_ += artifact.size;
-    if (progress_) progress_(done_, total_);
   }
 
   void check_other_files(const std::filesystem::path& folder, const Marker& marker) {
@@ -162,7 +174,7 @@ class Verification {
       const auto is_it = [&](const Artifact& artifact) { return artifact.path == entry.name; };
       if (std::ranges::any_of(marker.artifacts, is_it)) continue;
       if (is_of_another_schema(entry.name)) {
-        note(folder / entry.name, marker.key, "written by another version of precast");
+        foreign(folder / entry.name, marker.key);
       } else {
         note(folder / entry.name, marker.key, "not a file of this generation; nothing refers to it");
       }
@@ -176,16 +188,18 @@ class Verification {
       if (named.contains(entry.name)) continue;
       const auto folder = layout_.generations() / entry.name;
       const auto files = fs_.list(folder);
-      const bool foreign = files && std::ranges::any_of(*files, is_of_another_schema, &fs::DirEntry::name);
-      note(folder, {},
-           foreign ? "written by another version of precast"
-                   : "no entry names it; it is deleted when nobody uses it any more");
+      if (files && std::ranges::any_of(*files, is_of_another_schema, &fs::DirEntry::name)) {
+        foreign(folder, {});
+      } else {
+        note(folder, {}, "no entry names it; it is deleted when nobody uses it any more");
+      }
     }
   }
 
   fs::FileSystem& fs_;
   const Layout& layout_;
   const util::CancelToken* cancel_;
+  Depth depth_;
   const Progress& progress_;
   std::vector<Finding> findings_;
   std::uint64_t done_ = 0;
@@ -196,7 +210,12 @@ class Verification {
 
 Result<std::vector<Finding>> Store::verify(
     const std::function<void(std::uint64_t done, std::uint64_t total)>& on_progress) {
-  return Verification(*state_, on_progress).run();
+  return Verification(*state_, Depth::bytes, on_progress).run();
+}
+
+Result<std::vector<Finding>> Store::verify_structure() {
+  const std::function<void(std::uint64_t, std::uint64_t)> nobody;
+  return Verification(*state_, Depth::structure, nobody).run();
 }
 
 }  // namespace precast::store

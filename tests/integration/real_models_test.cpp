@@ -165,17 +165,17 @@ TEST_F(RealModels, PublishedModelsRunAnywhere) {
   for (const auto& [ep, separator] : {std::pair(openvino(), model_generator::Separator::fastgelu),
                                       std::pair(qnn(), model_generator::Separator::shrink)}) {
     const auto model =
-        generate(folder_, {.kind = Kind::two_partition, .output = {}, .separator = separator}, ep.alias + "-two.onnx");
-    const auto out = folder_ / (ep.alias + "-out");
+        generate(folder_, {.kind = Kind::two_partition, .output = {}, .separator = separator}, ep.name + "-two.onnx");
+    const auto out = folder_ / (ep.name + "-out");
     std::vector<std::string> arguments{"compile", model.native(), "-o", (out / "net.onnx").native()};
     for (const std::string& argument : arguments_for(ep)) arguments.push_back(argument);
     int code = -1;
     const auto json = precast_.json(arguments, &code);
     ASSERT_EQ(code, 0) << json.dump(2);
-    const auto moved = folder_ / (ep.alias + "-moved");
+    const auto moved = folder_ / (ep.name + "-moved");
     std::filesystem::rename(out, moved);
     std::filesystem::remove_all(precast_.store());
-    EXPECT_EQ(largest_difference(run_model(ep, model, false), run_model(ep, moved / "net.onnx", true)), 0) << ep.alias;
+    EXPECT_EQ(largest_difference(run_model(ep, model, false), run_model(ep, moved / "net.onnx", true)), 0) << ep.name;
   }
 }
 

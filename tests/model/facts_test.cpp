@@ -215,6 +215,9 @@ ModelFacts rich_facts() {
                              .main = true,
                              .sdk = "",
                              .partition_name = ""}};
+  facts.stored_weights = {{.element_type = 1, .tensors = 2, .elements = ~std::uint64_t{0}},
+                          {.element_type = 3, .tensors = 1, .elements = 0}};
+  facts.weight_precision = "w8a16";
   return facts;
 }
 
@@ -233,6 +236,9 @@ void expect_equal(const ModelFacts& a, const ModelFacts& b) {
   EXPECT_TRUE(std::ranges::equal(a.outputs, b.outputs, {}, tie_value, tie_value));
   EXPECT_TRUE(std::ranges::equal(a.external_files, b.external_files, {}, tie_file, tie_file));
   EXPECT_TRUE(std::ranges::equal(a.ep_context_nodes, b.ep_context_nodes, {}, tie_node, tie_node));
+  const auto tie_weights = [](const StoredWeights& w) { return std::tie(w.element_type, w.tensors, w.elements); };
+  EXPECT_TRUE(std::ranges::equal(a.stored_weights, b.stored_weights, {}, tie_weights, tie_weights));
+  EXPECT_EQ(a.weight_precision, b.weight_precision);
 }
 
 TEST(FactsText, ReadsBackWhatItWrote) {
@@ -257,7 +263,7 @@ TEST(FactsText, EmptyFactsToo) {
 
 TEST(FactsText, RefusesOtherVersions) {
   std::string text = serialize_facts(rich_facts());
-  text.replace(text.find("facts 1"), 7, "facts 2");
+  text.replace(text.find("facts 2"), 7, "facts 1");
   const auto facts = parse_facts(text);
   ASSERT_FALSE(facts);
   EXPECT_EQ(facts.error().code, ErrorCode::corrupt);
@@ -271,11 +277,11 @@ TEST(FactsText, RefusesEveryTruncation) {
 }
 
 TEST(FactsText, RefusesLinesThatMakeNoSense) {
-  const std::string head = "precast-facts 1\nmodel\t8\t1\tme\n";
+  const std::string head = "precast-facts 2\nmodel\t8\t1\tme\n";
   ASSERT_TRUE(parse_facts(head + "end\n"));
   for (const char* line : {"what\t1", "opset\tx", "opset\tx\t1\t2", "opset\tx\tone", "meta\tk\tv\\x4", "meta\tk\t\\n",
                            "meta\tk\tv\nmeta\tk\tw", "in\tx\t1", "in\tx\t1\t2", "data\tw\tt\t-1",
-                           "context\tX\t1\tr\t0\tyes\ts\tp", "", "end"}) {
+                           "context\tX\t1\tr\t0\tyes\ts\tp", "weights\t1\t2", "precision", "", "end"}) {
     EXPECT_FALSE(parse_facts(head + line + "\nend\n")) << line;
   }
 }

