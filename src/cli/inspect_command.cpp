@@ -152,6 +152,7 @@ std::string weights_text(const model::ModelFacts& facts) {
   std::vector<model::StoredWeights> sorted = facts.stored_weights;
   std::ranges::sort(sorted, std::greater{}, model::bytes_of);
   std::vector<std::string> parts;
+  parts.reserve(sorted.size());
   for (const model::StoredWeights& one : sorted) {
     parts.push_back(std::string(model::dtype_name(one.element_type)) + " " + util::format_bytes(model::bytes_of(one)) +
                     " in " + std::to_string(one.tensors) + (one.tensors == 1 ? " tensor" : " tensors"));
@@ -163,10 +164,12 @@ std::string weights_text(const model::ModelFacts& facts) {
 std::string head_text(const Inspection& inspection) {
   const model::ModelFacts& facts = inspection.facts;
   std::vector<std::string> opsets;
+  opsets.reserve(facts.opsets.size());
   for (const auto& [domain, version] : facts.opsets) {
     opsets.push_back(domain_name(domain) + " " + std::to_string(version));
   }
   std::vector<std::string> keys;
+  keys.reserve(facts.metadata.size());
   for (const auto& [key, value] : facts.metadata) keys.push_back(key);
   Rows rows{{"model", inspection.path.native()},
             {"size", util::format_bytes(inspection.size)},

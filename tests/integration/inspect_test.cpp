@@ -51,5 +51,21 @@ TEST_F(Inspect, WhatOpenVinoCompiledIsOptimalHere) {
   EXPECT_TRUE(elsewhere["verdict"] == "optimal" || elsewhere["reason"].is_string()) << elsewhere.dump(2);
 }
 
+// QNN judges for the machine that it compiles for, which inspect is not told.
+TEST_F(Inspect, WhatQnnCompiledForAnotherMachineIsDescribed) {
+  const stdfs::path model = folder_ / "tiny.onnx";
+  ASSERT_TRUE(model_generator::generate({.output = model}));
+  std::vector<std::string> arguments{"compile", model.native()};
+  for (const std::string& argument : arguments_for(qnn())) arguments.push_back(argument);
+  const auto compiled = precast_.json(arguments);
+  ASSERT_EQ(compiled["outcome"], "compiled") << compiled.dump(2);
+  const auto document = inspect(compiled["path"].get<std::string>());
+  ASSERT_EQ(document["ep_context"].size(), 1U) << document.dump(2);
+  EXPECT_EQ(document["ep_context"][0]["source"], "QNNExecutionProvider");
+  ASSERT_EQ(document["compatibility"].size(), 1U);
+  const auto& answer = document["compatibility"][0];
+  EXPECT_EQ(answer["verdict"].is_null(), answer["reason"].is_string()) << answer.dump(2);
+}
+
 }  // namespace
 }  // namespace precast::testing
