@@ -446,6 +446,7 @@ TEST_F(InMemory, ManyThreadsAtOnceMakeOneCompile) {
   const CompileCache shared = cache();
   ::setenv("FAKE_EP_FAULT", "slow=200@compile", 1);
   std::vector<std::thread> threads;
+  threads.reserve(6);
   std::atomic<int> compiled{0};
   for (int i = 0; i < 6; ++i) {
     threads.emplace_back([&] {
