@@ -281,6 +281,7 @@ TEST_F(Publish, ManyAtOnceLeaveOneWhole) {
   std::vector<const Hit*> hits;
   for (const char* bytes : {"a", "b", "c"}) hits.push_back(&simple_generation(bytes));
   std::vector<std::thread> threads;
+  threads.reserve(6);
   std::atomic<int> failures = 0;
   for (std::size_t i = 0; i < 6; ++i) {
     threads.emplace_back([&, i] {
