@@ -153,6 +153,7 @@ int run_compile(Context& context, const Options& options) {
                          {},
                          "leave --no-cache out, or use resolve --no-cache with --open or --exec"});
   }
+  context.look_only_for(request->target.ep);
   const auto resolver = context.resolver();
   if (!resolver) return report_error(context, "compile", resolver.error());
   const std::vector<Answer> answers = compile_all(context, **resolver, *request, options);

@@ -14,6 +14,7 @@ Context::~Context() = default;
 
 Result<ort::DiscoveryOptions> Context::discovery_options() const {
   ort::DiscoveryOptions discovery = ort::discovery_options_from_environment();
+  discovery.only = only_ep_;
   for (const std::string& text : options.ep_libraries) {
     PRECAST_TRY_ASSIGN(auto pair, parse_pair(text, "--ep-library"));
     discovery.explicit_libraries.emplace_back(std::move(pair.first), std::move(pair.second));

@@ -31,6 +31,8 @@ class Context {
   [[nodiscard]] fs::FileSystem& file_system() { return fs::FileSystem::posix(); }
   // ORT and the EPs found; loaded once. Thread-safe.
   [[nodiscard]] Result<ort::Catalog*> catalog();
+  // Before catalog(): only this EP will be asked for ("" or "auto" = any), so the others are not searched for.
+  void look_only_for(std::string ep) { only_ep_ = std::move(ep); }
   [[nodiscard]] double runtime_load_ms() const { return runtime_load_ms_; }
   // The store, or why it cannot work. Who only looks at it does not `create` it: not_found.
   [[nodiscard]] Result<store::Store*> store(bool create = true);
@@ -46,6 +48,7 @@ class Context {
   util::Stopwatch since_start_;
   std::mutex mutex_;
   std::unique_ptr<ort::Catalog> catalog_;
+  std::string only_ep_;
   double runtime_load_ms_ = 0;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<compile::Resolver> resolver_;

@@ -94,6 +94,7 @@ int run_resolve(Context& context, const Options& options) {
   }
   request->model = options.model;
   request->accept_private = options.open || options.exec;
+  context.look_only_for(request->target.ep);
   const auto resolver = context.resolver();
   if (!resolver) return report_error(context, "resolve", resolver.error());
   Result<compile::Resolution> resolution = fail(ErrorCode::internal, "not run");
