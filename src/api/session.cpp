@@ -27,6 +27,10 @@ struct Session::State {
 
   Result<void> open();
   Result<void> take_infos();
+  // The session's own options again after a perf window; nothing where its body reset the session.
+  [[nodiscard]] Result<void> restore(ort::Catalog& catalog, const ort::SessionSettings& settings) {
+    return prepared ? prepared->reopen(catalog, settings) : Result<void>();
+  }
   [[nodiscard]] Result<void> require_open() const;
   void record(double ms);
 
@@ -195,12 +199,12 @@ Result<PerfStatistics> Session::perf_window(const PerfOptions& options,
       done = body(*this);
     } catch (...) {
       state.in_window = false;
-      if (auto restored = state.prepared->reopen(catalog, request.session); !restored) state.refused = restored.error();
+      if (const auto restored = state.restore(catalog, request.session); !restored) state.refused = restored.error();
       throw;
     }
     state.in_window = false;
   }
-  if (auto restored = state.prepared->reopen(catalog, request.session); !restored) {
+  if (const auto restored = state.restore(catalog, request.session); !restored) {
     state.refused = restored.error();
     if (done) done = restored;
   }

@@ -50,6 +50,7 @@ int cannot_run(Context& context, const std::string& program) {
 // Stays as the parent, so that the private generation can be deleted afterwards, and ends as the program did.
 int run_as_parent(Context& context, compile::Resolution& resolution, std::vector<std::string>& command) {
   resolution.private_owner->inherit_lease_on_exec();
+  hold_signals();
   const pid_t child = ::fork();
   if (child == 0) {
     execute(context, command);

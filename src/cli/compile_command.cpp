@@ -72,6 +72,10 @@ Answer compile_one(Context& context, compile::Resolver& resolver, compile::Reque
   Answer answer;
   util::Stopwatch watch;
   request.model = model;
+  if (const auto checked = check_output(context, options.publish, request); !checked) {
+    answer.resolution = std::unexpected(checked.error());
+    return answer;
+  }
   {
     ProgressReporter progress(context.output, util::quoted(model));
     answer.resolution = resolver.resolve(request, progress.observer());
@@ -195,8 +199,10 @@ void add_compile_command(CLI::App& app, Body& chosen) {
       "  precast compile *.onnx --ep openvino --jobs 2 --output-dir compiled --json\n\n"
       "Exit codes: 0 hit, compiled or precompiled; 1 failed; 2 bad input; 3 EP not available; 5 nothing to compile;\n"
       "6 timed out; 7 the cache cannot work (--strict); 130 interrupted.");
-  command->callback(
-      [options, &chosen] { chosen = [options](Context& context) { return run_compile(context, *options); }; });
+  command->callback([options, &chosen] {
+    options->publish.models = options->models;
+    chosen = [options](Context& context) { return run_compile(context, *options); };
+  });
 }
 
 }  // namespace precast::cli

@@ -11,14 +11,51 @@
 
 namespace precast::cli {
 
+namespace {
+
+// An unset variable in a script must not mean "publish nothing".
+std::string not_empty(const std::string& value) {
+  return value.empty() ? "the name is empty" : "";
+}
+
+std::filesystem::path absolute_or_none(const std::string& path) {
+  return path.empty() ? std::filesystem::path() : identity::logical_absolute(path);
+}
+
+// Every file that the user names to precast: none of them may be replaced by what is made of them.
+std::vector<std::filesystem::path> named_files(const PublishOptions& options, const compile::Request& request) {
+  std::vector<std::filesystem::path> files{identity::logical_absolute(request.model)};
+  for (const std::string& model : options.models) files.push_back(identity::logical_absolute(model));
+  for (const auto& [key, value] : request.target.provider_options) {
+    std::error_code ignored;  // what is no file is no file to protect
+    if (std::filesystem::is_regular_file(value, ignored)) files.push_back(identity::logical_absolute(value));
+  }
+  files.insert(files.end(), request.extra_files.begin(), request.extra_files.end());
+  return files;
+}
+
+}  // namespace
+
 void add_publish_options(CLI::App& command, PublishOptions& options) {
   command.add_option("-o,--output", options.output, "Also put the compiled model here, with its binaries beside it")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(not_empty);
   command
       .add_option("--output-dir", options.output_dir,
                   "The same for every model, as <its name>_<EP>_ctx.onnx in this folder")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(not_empty);
   command.add_flag("--overwrite", options.overwrite, "Replace an output that is something else than would be written");
+}
+
+Result<void> check_output(Context& context, const PublishOptions& options, const compile::Request& request) {
+  if (options.output.empty()) return {};
+  const auto store = context.store();
+  if (!store) return {};  // said where the store is used
+  store::PublishRequest wanted;
+  wanted.output = identity::logical_absolute(options.output);
+  wanted.inputs = named_files(options, request);
+  return store::check_output(**store, wanted);
 }
 
 Result<void> check_publish_options(const PublishOptions& options, const std::vector<std::string>& models) {
@@ -52,11 +89,11 @@ Result<std::optional<std::filesystem::path>> publish_resolution(Context& context
   if (resolution.generation.empty()) return std::nullopt;
   PRECAST_TRY_ASSIGN(store::Store* const store, context.store());
   store::PublishRequest wanted;
-  wanted.output = store::output_path(
-      {.file = options.output.empty() ? std::filesystem::path() : identity::logical_absolute(options.output),
-       .folder = options.output_dir.empty() ? std::filesystem::path() : identity::logical_absolute(options.output_dir)},
-      model, resolution.target.alias());
+  wanted.output =
+      store::output_path({.file = absolute_or_none(options.output), .folder = absolute_or_none(options.output_dir)},
+                         model, resolution.target.alias());
   wanted.inputs = resolution.source_files;
+  for (auto& file : named_files(options, request)) wanted.inputs.push_back(std::move(file));
   wanted.overwrite = options.overwrite;
   wanted.wait.timeout = request.lock_timeout;
   wanted.wait.cancel = &context.cancel;

@@ -59,7 +59,8 @@ Result<session::PreparedSession> open_session(Context& context, compile::Resolve
   auto opened = session::PreparedSession::open(resolver, request, std::move(resolution), progress.observer());
   if (opened && opened->resolution().generation != generation) {
     const compile::Resolution& now = opened->resolution();
-    context.output.warn(std::string(compile::to_string(now.outcome)) + ": " + now.reason);
+    context.output.warn(std::string(compile::to_string(now.outcome)) + ": " + now.reason +
+                        (now.compiled_model() ? "" : "; the answer is the source model"));
   }
   return opened;
 }

@@ -13,6 +13,9 @@ void handle_signals(Output& output, util::CancelToken& cancel);
 // Unblocks the signals, for becoming another program.
 void restore_signals();
 
+// From here on signals wait for pass_signals_to(): a program that is being started must not miss one.
+void hold_signals();
+
 // While `pid` is not 0 these signals, and SIGQUIT, SIGUSR1 and SIGUSR2, are passed on to it instead, unless they come
 // from the terminal, which gives them to `pid` itself.
 void pass_signals_to(int pid);

@@ -1,5 +1,6 @@
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <ctime>
 #include <thread>
@@ -17,6 +18,7 @@ namespace precast::cli {
 namespace {
 
 constexpr std::time_t kCleanUpSeconds = 3;
+constexpr int kHeld = -1;
 std::atomic<int> passed_to{0};
 
 sigset_t handled_signals() {
@@ -34,7 +36,7 @@ sigset_t handled_signals() {
 // Async-signal-safe.
 void pass_on(const siginfo_t& info) {
   const int pid = passed_to.load();
-  if (pid != 0 && info.si_code != SI_KERNEL) ::kill(pid, info.si_signo);
+  if (pid > 0 && info.si_code != SI_KERNEL) ::kill(pid, info.si_signo);
 }
 
 void pass_on_handler(int /*signal*/, siginfo_t* info, void* /*context*/) {
@@ -49,6 +51,7 @@ void wait_for_signals(Output& output, util::CancelToken& cancel) {
     siginfo_t info{};
     if (sigwaitinfo(&set, &info) < 0) continue;
     if (passed_to.load() != 0) {
+      while (passed_to.load() == kHeld) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       pass_on(info);
       continue;
     }
@@ -76,6 +79,10 @@ void restore_signals() {
   const sigset_t set = handled_signals();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_DFL);
+}
+
+void hold_signals() {
+  passed_to.store(kHeld);
 }
 
 void pass_signals_to(int pid) {

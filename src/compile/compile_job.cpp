@@ -227,8 +227,10 @@ Result<bool> opens_in_worker(const Job& job, const std::filesystem::path& compil
   PRECAST_TRY_ASSIGN(const auto outcome,
                      run_worker(job.services.file_system, make_run(job, worker, std::move(request), "reopen.log")));
   if (outcome.succeeded()) return true;
-  const JobResult failure = failure_of(job, outcome);
-  if (failure.end == JobEnd::transient || failure.end == JobEnd::cancelled) return std::unexpected(failure.error);
+  // Only ORT's own word counts: a worker that crashed, hung or was ended says nothing about the model.
+  JobResult failure = failure_of(job, outcome);
+  recognise_full_disk(job, failure);
+  if (failure.end != JobEnd::compile_failed) return std::unexpected(failure.error);
   return false;
 }
 

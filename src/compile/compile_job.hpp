@@ -45,7 +45,7 @@ struct Job {
 [[nodiscard]] JobResult run_job(const Job& job, Timings& timings);
 
 // Whether a fresh worker opens `compiled`, with what the identity has of the options and nothing else. An error: that
-// could not be found out (the worker did not start, or was ended from outside).
+// could not be found out (the worker did not start, crashed, hung, or was ended from outside).
 [[nodiscard]] Result<bool> opens_in_worker(const Job& job, const std::filesystem::path& compiled);
 
 }  // namespace precast::compile

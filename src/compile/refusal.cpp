@@ -11,15 +11,18 @@ namespace precast::compile {
 
 namespace {
 
-// Whether the bytes are the stored ones, all of them read again.
+// Whether the bytes are the stored ones, all of them read again. An error: that could not be found out.
 Result<bool> is_intact(store::Store& store, const Resolution& refused) {
   const std::filesystem::path folder = refused.path.parent_path();
   std::vector<std::filesystem::path> paths;
   paths.reserve(refused.artifacts.size());
   for (const store::Artifact& artifact : refused.artifacts) paths.push_back(folder / artifact.path);
   const auto evidence = store.memo().digest_afresh(paths, "generation:" + refused.generation);
-  if (!evidence && evidence.error().code == ErrorCode::cancelled) return std::unexpected(evidence.error());
-  if (!evidence) return false;
+  if (!evidence) {
+    const ErrorCode code = evidence.error().code;
+    if (code == ErrorCode::not_found || code == ErrorCode::corrupt || code == ErrorCode::bad_input) return false;
+    return std::unexpected(evidence.error());
+  }
   for (std::size_t i = 0; i < paths.size(); ++i) {
     if ((*evidence)[i].sha256 != refused.artifacts[i].sha256) return false;
   }
@@ -33,16 +36,36 @@ Error both(const Error& why, const Error& earlier, const std::filesystem::path& 
           model, "a defect of the EP, probably; try again now with --retry-failed"};
 }
 
-// Nobody is served it any more; its files go when its last lease ends. A failure to take it away is no reason not to
-// run the model.
-void withdraw(store::Store& store, const Resolution& refused, const fs::Lock::WaitOptions& wait,
-              const std::optional<store::FailedRecord>& record) {
-  const auto lock = store.lock_key(refused.key, wait);
-  if (!lock) return;
-  (void)store.remove_marker(refused.key, refused.generation);
-  if (!record) return;
+// Nobody is served it any more; its files go when its last lease ends. An error: it may still be there.
+Result<void> withdraw(store::Store& store, const Resolution& refused, const fs::Lock::WaitOptions& wait,
+                      const std::optional<store::FailedRecord>& record) {
+  PRECAST_TRY_ASSIGN(const auto lock, store.lock_key(refused.key, wait));
+  PRECAST_TRY(store.remove_marker(refused.key, refused.generation));
+  if (!record) return {};
   const auto current = store.look_up(refused.key);
-  if (current && !current->hit) (void)store.write_failed(*record);  // else somebody made it anew already
+  if (current && current->hit) return {};  // somebody made it anew already
+  return store.write_failed(*record);
+}
+
+// The source, uncached, because the refused generation could not be taken away.
+Resolution without_it(Resolution refused, const Request& request, const std::filesystem::path& model, Error error) {
+  Resolution source = answer_with_source(std::move(refused), Outcome::uncached, model, std::move(error));
+  if (request.memory) source.path.clear();
+  return source;
+}
+
+// Whether the refusal is the stored generation's fault. When that cannot be found out, it is not: a good entry must not
+// be destroyed by what has nothing to do with it.
+Result<bool> is_at_fault(const Services& services, const Request& request, ort::Catalog& catalog,
+                         const Resolution& refused, const std::filesystem::path& model) {
+  store::Store& store = *services.store;
+  PRECAST_TRY_ASSIGN(const bool intact, is_intact(store, refused));
+  if (!intact) return true;
+  const identity::Settings settings = make_settings(request, catalog, refused.target);
+  PRECAST_TRY_ASSIGN(auto work, store.begin_work());
+  const WorkFolder folder(std::move(work));
+  PRECAST_TRY_ASSIGN(const bool opens, opens_in_worker({services, request, settings, model, folder, {}}, refused.path));
+  return !opens;
 }
 
 }  // namespace
@@ -55,25 +78,20 @@ Result<Resolution> Resolver::after_refusal(const Request& request, Resolution re
   const std::filesystem::path model = identity::logical_absolute(request.model);
   PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, services_.catalog());
   if (observer) observer({.stage = Stage::checking, .estimate_seconds = std::nullopt, .holder = std::nullopt});
-  PRECAST_TRY_ASSIGN(const bool intact, is_intact(*store, refused));
-  if (intact) {
-    const identity::Settings settings = make_settings(request, *catalog, refused.target);
-    PRECAST_TRY_ASSIGN(auto work, store->begin_work());
-    const WorkFolder folder(std::move(work));
-    const auto opens = opens_in_worker({services_, request, settings, model, folder, {}}, refused.path);
-    if (!opens && opens.error().code == ErrorCode::cancelled) return std::unexpected(opens.error());
-    if (!opens || *opens) return std::unexpected(why);
-  }
+  const auto at_fault = is_at_fault(services_, request, *catalog, refused, model);
+  if (!at_fault && at_fault.error().code == ErrorCode::cancelled) return std::unexpected(at_fault.error());
+  if (!at_fault || !*at_fault) return std::unexpected(why);
+  const std::string refusal = "the stored model was refused and is not used any more: " + why.message;
   fs::Lock::WaitOptions wait;
   wait.timeout = request.lock_timeout;
   wait.cancel = services_.cancel;
   if (!earlier) {
-    withdraw(*store, refused, wait, std::nullopt);
+    const auto withdrawn = withdraw(*store, refused, wait, std::nullopt);
+    if (!withdrawn && withdrawn.error().code == ErrorCode::cancelled) return std::unexpected(withdrawn.error());
+    if (!withdrawn) return without_it(std::move(refused), request, model, withdrawn.error());
     refused.lease.release();
     PRECAST_TRY_ASSIGN(Resolution anew, resolve(request, observer));
-    if (anew.outcome == Outcome::compiled) {
-      anew.reason = (intact ? "ORT refused the stored model: " : "the stored model was damaged: ") + why.message;
-    }
+    anew.reason = refusal + (anew.reason.empty() ? "" : "; " + anew.reason);
     return anew;
   }
   const Error error = both(why, *earlier, model);
@@ -82,7 +100,8 @@ Result<Resolution> Resolver::after_refusal(const Request& request, Resolution re
   record.kind = "refused";
   record.reason = error.message;
   record.time = util::format_rfc3339(util::Clock::system().now());
-  withdraw(*store, refused, wait, record);
+  // What cannot be remembered is found again by the next one who tries.
+  (void)withdraw(*store, refused, wait, record);
   Resolution source = answer_with_source(std::move(refused), Outcome::failed, model, error);
   if (request.memory) source.path.clear();
   return source;

@@ -91,7 +91,7 @@ Resolution source_instead(const Resolution& resolution, const std::filesystem::p
   Resolution given;
   given.outcome = Outcome::uncached;
   given.reason = resolution.reason;
-  given.error = Error{ErrorCode::busy, resolution.reason, source, {}};
+  given.error = resolution.error;
   given.path = source;
   given.key = resolution.key;
   given.target = resolution.target;
@@ -173,11 +173,12 @@ Result<Resolution> Resolver::answer(const Request& request, const Observer& obse
     known.identity.uncacheable = "a library was replaced since this process loaded it; restart it to use the new one";
   }
   Miss miss(*this, request, observer, digester);
-  std::string problem = request.no_cache ? "--no-cache" : services_.store_problem;
+  std::string problem = request.no_cache ? "the cache is not used (--no-cache)" : services_.store_problem;
   if (problem.empty()) problem = known.identity.uncacheable;
   // The store's trouble is never in the way of the model.
   const auto without_store = [&](Error error) -> Result<Resolution> {
-    if (resolution.reason.empty()) resolution.reason = error.message;
+    resolution.reason = error.message;
+    resolution.error = error;
     if (request.accept_private) return miss.run_private(known, std::move(resolution));
     return answer_with_source(std::move(resolution), Outcome::uncached, known.model.model, std::move(error));
   };

@@ -1,8 +1,11 @@
 #include "compile/work_folder.hpp"
 
+#include <cstdlib>
+
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "identity/links.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
 #include "util/try.hpp"
@@ -33,10 +36,13 @@ void remove_abandoned(fs::FileSystem& fs, const std::filesystem::path& base) {
 }  // namespace
 
 Result<WorkFolder> WorkFolder::temporary(fs::FileSystem& fs) {
-  std::error_code error;
-  const std::filesystem::path base = std::filesystem::temp_directory_path(error);
-  if (error) {
-    return fail(ErrorCode::io, "the folder that TMPDIR names cannot be used: " + error.message(), {},
+  // Absolute: the worker has another working directory.
+  const char* const variable = std::getenv("TMPDIR");
+  const bool given = variable != nullptr && *variable != '\0';
+  const std::filesystem::path base = identity::logical_absolute(given ? variable : "/tmp");
+  const auto there = fs.stat(base);
+  if (!there || there->kind != fs::FileKind::directory) {
+    return fail(ErrorCode::io, "the temporary folder " + util::quoted(base) + " is not there", base,
                 "set TMPDIR to an existing folder");
   }
   remove_abandoned(fs, base);

@@ -278,4 +278,10 @@ Result<Published> publish(Store& store, const PublishSource& source, const Publi
   return Publisher(store, source, request, std::move(inputs), std::move(to), std::move(plan)).run();
 }
 
+Result<void> check_output(Store& store, const PublishRequest& request) {
+  PRECAST_TRY_ASSIGN(const Inputs inputs, Inputs::look_at(store.file_system(), request.inputs));
+  PRECAST_TRY(check_destination(store.file_system(), store.layout(), request.output, inputs));
+  return {};
+}
+
 }  // namespace precast::store

@@ -63,4 +63,7 @@ struct Published {
 // store that cannot be written), no_space.
 [[nodiscard]] Result<Published> publish(Store& store, const PublishSource& source, const PublishRequest& request);
 
+// What publish() would refuse of the output's name and place, before anything is compiled for it.
+[[nodiscard]] Result<void> check_output(Store& store, const PublishRequest& request);
+
 }  // namespace precast::store

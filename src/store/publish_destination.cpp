@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "store/read_record.hpp"
 #include "util/sha256.hpp"
 #include "util/text.hpp"
 #include "util/try.hpp"
@@ -32,6 +33,8 @@ Result<bool> is_inside(fs::FileSystem& fs, std::filesystem::path folder, const f
   PRECAST_TRY_ASSIGN(fs::FileStat here, fs.stat(folder));
   for (int level = 0; level < kDeepestFolder; ++level) {
     if (is_same_file(here, root)) return true;
+    // Another store is no place for anybody's files either.
+    if (const auto version = read_record(fs, folder / "version"); version && *version == kVersionText) return true;
     folder /= "..";
     PRECAST_TRY_ASSIGN(const fs::FileStat parent, fs.stat(folder));
     if (is_same_file(parent, here)) return false;
@@ -91,19 +94,26 @@ Result<bool> check_replaceable(fs::FileSystem& fs, const std::filesystem::path& 
   return refuse(path, "is not a regular file");
 }
 
-Result<Destination> find_destination(fs::FileSystem& fs, const Layout& layout, const std::filesystem::path& output,
-                                     const Inputs& inputs) {
+Result<Destination> check_destination(fs::FileSystem& fs, const Layout& layout, const std::filesystem::path& output,
+                                      const Inputs& inputs) {
   Destination to{.name = output.filename().native()};
   if (to.name.empty() || to.name == "." || to.name == "..") {
     return refuse(output, "names no file", "name a file, or use --output-dir");
   }
+  if (fs::is_temporary(to.name)) return refuse(output, "has the name of a temporary file of precast's");
   if (to.name.find('\0') != std::string::npos) return refuse(output, "has a NUL character in its name");
   PRECAST_TRY_ASSIGN(const std::filesystem::path path, made_absolute(output));
   to.folder = path.parent_path();
   PRECAST_TRY(check_replaceable(fs, path, inputs));
   PRECAST_TRY_ASSIGN(const fs::FileStat root, fs.stat(layout.root()));
   PRECAST_TRY_ASSIGN(const bool in_the_store, is_inside(fs, nearest_folder(fs, to.folder), root));
-  if (in_the_store) return refuse(path, "lies in the cache");
+  if (in_the_store) return refuse(path, "lies in a cache");
+  return to;
+}
+
+Result<Destination> find_destination(fs::FileSystem& fs, const Layout& layout, const std::filesystem::path& output,
+                                     const Inputs& inputs) {
+  PRECAST_TRY_ASSIGN(Destination to, check_destination(fs, layout, output, inputs));
   PRECAST_TRY(fs::make_directories(fs, to.folder, kNewFolderMode, fs::Durability::durable));
   PRECAST_TRY_ASSIGN(const fs::FileStat folder, fs.stat(to.folder));
   const std::string folder_text = fmt::format("{} {}", folder.device, folder.inode);

@@ -36,6 +36,9 @@ class Inputs {
 // Whether something is there. It must be a regular file that is none of the inputs: else bad_input.
 [[nodiscard]] Result<bool> check_replaceable(fs::FileSystem& fs, const std::filesystem::path& path,
                                              const Inputs& inputs);
+// Checks the output's name and place and changes nothing; the ids are not filled in.
+[[nodiscard]] Result<Destination> check_destination(fs::FileSystem& fs, const Layout& layout,
+                                                    const std::filesystem::path& output, const Inputs& inputs);
 // Checks the output's name as above, makes its folder if there is none, and refuses one inside the store.
 [[nodiscard]] Result<Destination> find_destination(fs::FileSystem& fs, const Layout& layout,
                                                    const std::filesystem::path& output, const Inputs& inputs);

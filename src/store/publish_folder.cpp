@@ -47,7 +47,8 @@ void add_kept(Names& names, const PublishRecord& record) {
   }
 }
 
-// What other outputs in the same folder keep, whatever they are called. False: a record cannot be judged.
+// What other outputs in the same folder keep, whatever they are called. A damaged record keeps nothing (verify names
+// it); what its .onnx names is kept for that. False: a record cannot be read now.
 bool add_kept_by_others(Names& names, Store& store, const Destination& to) {
   const auto entries = store.file_system().list(store.layout().publish());
   if (!entries) return false;
@@ -55,11 +56,10 @@ bool add_kept_by_others(Names& names, Store& store, const Destination& to) {
     const auto path = store.layout().publish() / entry.name;
     if (path == store.layout().publish_record(to.id) || fs::is_temporary(entry.name)) continue;
     const auto text = read_record(store.file_system(), path);
-    if (!text) return false;
-    if (!*text) continue;
+    if (!text && text.error().code != ErrorCode::corrupt) return false;
+    if (!text || !*text) continue;
     const auto record = parse_publish_record(**text);
-    if (!record) return false;
-    if (record->folder == to.folder_id) add_kept(names, *record);
+    if (record && record->folder == to.folder_id) add_kept(names, *record);
   }
   return true;
 }
@@ -139,7 +139,7 @@ void prune_publications(Store& store, const Destination& to, PublishRecord recor
                                    [&](const Publication& publication) { return pruning.remove(publication); });
   record.publications.erase(rest, record.publications.end());
   // If it cannot be written, files that are gone stay listed: they are looked for again.
-  (void)fs::write_file_atomically(fs, store.layout().publish_record(to.id), serialize(record), fs::Durability::none);
+  (void)fs::write_file_atomically(fs, store.layout().publish_record(to.id), serialize(record), fs::Durability::durable);
 }
 
 }  // namespace precast::store

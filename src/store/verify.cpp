@@ -49,6 +49,7 @@ class Verification {
       if (cancel_ != nullptr && cancel_->cancelled()) return fail(ErrorCode::cancelled, "interrupted while verifying");
     }
     check_unnamed(named);
+    check_publications();
     return std::move(findings_);
   }
 
@@ -178,6 +179,23 @@ class Verification {
       } else {
         note(folder / entry.name, marker.key, "not a file of this generation; nothing refers to it");
       }
+    }
+  }
+
+  void check_publications() {
+    const auto entries = fs_.list(layout_.publish());
+    if (!entries) return;  // nothing was published yet
+    for (const fs::DirEntry& entry : *entries) {
+      if (fs::is_temporary(entry.name)) continue;
+      const auto path = layout_.publish() / entry.name;
+      const auto text = read_record(fs_, path);
+      if (text && !*text) continue;
+      if (text && has_other_schema(**text)) {
+        note(path, {}, "written by another version of precast");
+        continue;
+      }
+      const auto record = text ? parse_publish_record(**text) : std::unexpected<Error>(text.error());
+      if (!record) damage(path, {}, "not a record of what was published: " + record.error().message);
     }
   }
 

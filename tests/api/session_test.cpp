@@ -460,5 +460,25 @@ TEST_F(InMemory, ManyThreadsAtOnceMakeOneCompile) {
   EXPECT_EQ(events("compile_begin"), 1U);
 }
 
+TEST_F(Library, AResetInsideAPerfWindowLeavesTheSessionReset) {
+  Session one = session();
+  ASSERT_TRUE(one.open());
+  const auto window = one.perf_window({}, [](Session& inside) -> Result<void> {
+    inside.reset();
+    return {};
+  });
+  EXPECT_TRUE(window) << window.error().message;
+  EXPECT_FALSE(one.is_open());
+  ASSERT_TRUE(one.open());
+  EXPECT_THROW((void)one.perf_window({},
+                                     [](Session& inside) -> Result<void> {
+                                       inside.reset();
+                                       throw std::runtime_error("thrown");
+                                     }),
+               std::runtime_error);
+  EXPECT_TRUE(one.open());
+  EXPECT_TRUE(one.run(inputs(one)));
+}
+
 }  // namespace
 }  // namespace precast

@@ -647,6 +647,15 @@ TEST_F(Cli, APrivateGenerationIsOpenedButItsPathIsNotGiven) {
   EXPECT_EQ(precast_.run(required).out, "");
 }
 
+TEST_F(Cli, ARelativeTemporaryFolderServesPrivateCompiles) {
+  const auto model = tiny();
+  precast_.working_directory = folder_.path();
+  precast_.env["TMPDIR"] = ".";
+  const Ran ran = precast_.run(precast_.fake({"resolve", model.native(), "--no-cache", "--open"}));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("compiled and opened, but is not kept"));
+}
+
 TEST_F(Cli, UnreadableDataIsBadInputAsAnUnreadableModelIs) {
   if (::geteuid() == 0) {
     // The super-user reads everything: a link that leads round in a circle stands for what cannot be opened.

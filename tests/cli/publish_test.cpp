@@ -123,5 +123,44 @@ TEST_F(PublishCommand, WithoutACompiledModelNothingIsPublishedAndItIsSaid) {
   EXPECT_THAT(compiled_before.err, HasSubstr("EPContext nodes already"));
 }
 
+TEST_F(PublishCommand, ABadOutputIsRefusedBeforeTheCompile) {
+  const auto model = tiny();
+  stdfs::create_directory(folder_ / "folder.onnx");
+  for (const std::string& out : {model.native(), (folder_ / "folder.onnx").native(), std::string(),
+                                 (folder_ / ".precast-01234567-89ab-4cde-8f01-23456789abcd.tmp").native()}) {
+    EXPECT_EQ(precast_.run(compile(model, {"-o", out})).code, 2) << out;
+  }
+  EXPECT_EQ(precast_.run(compile(model, {"--output-dir", ""})).code, 2);
+  EXPECT_EQ(count_events(precast_.trace(), "compile_begin"), 0U);
+}
+
+TEST_F(PublishCommand, NoFileThatTheUserNamedIsReplaced) {
+  const auto a = tiny("x.onnx", 1);
+  const auto b = tiny("x_fake_ep_ctx.onnx", 2);  // the name that x's output would get
+  const std::string bytes = read_file(b);
+  const Ran both = precast_.run(
+      precast_.fake({"compile", a.native(), b.native(), "--output-dir", folder_.path().native(), "--overwrite"}));
+  EXPECT_EQ(both.code, 2) << both.err;
+  EXPECT_EQ(read_file(b), bytes);
+  write_file(folder_ / "profile.json", "{}");
+  const auto profile = folder_ / "profile.json";
+  const Ran option =
+      precast_.run(compile(a, {"--ep-options", "profile=" + profile.native(), "-o", profile.native(), "--overwrite"}));
+  EXPECT_EQ(option.code, 2) << option.err;
+  EXPECT_EQ(read_file(profile), "{}");
+}
+
+TEST_F(PublishCommand, ADamagedRecordIsNamedByVerify) {
+  const auto out = folder_ / "net.onnx";
+  ASSERT_EQ(precast_.run(compile(tiny(), {"-o", out.native()})).code, 0);
+  EXPECT_EQ(precast_.run({"cache", "verify"}).code, 0);
+  const auto record = stdfs::directory_iterator(precast_.store() / "publish")->path();
+  stdfs::permissions(record, stdfs::perms::owner_all);
+  write_file(record, "");
+  const Ran verify = precast_.run({"cache", "verify"});
+  EXPECT_EQ(verify.code, 1);
+  EXPECT_THAT(verify.err, HasSubstr("not a record of what was published"));
+}
+
 }  // namespace
 }  // namespace precast::testing

@@ -376,7 +376,7 @@ TEST_F(RefusalTest, ADamagedGenerationIsMadeAnewAndOpened) {
   const auto session = open(wanted, std::move(hit));
   ASSERT_TRUE(session) << session.error().message;
   EXPECT_EQ(session->resolution().outcome, Outcome::compiled);
-  EXPECT_THAT(session->resolution().reason, HasSubstr("the stored model was damaged"));
+  EXPECT_THAT(session->resolution().reason, HasSubstr("the stored model was refused and is not used any more"));
   EXPECT_NE(session->resolution().generation, generation);
   EXPECT_EQ(compiles(), 2U);
   EXPECT_EQ(resolve(wanted).outcome, Outcome::hit);
@@ -404,7 +404,7 @@ TEST_F(RefusalTest, AnIntactEntryThatNoWorkerOpensIsMadeAnewOnce) {
   const auto session = open(wanted, std::move(hit));
   ASSERT_TRUE(session) << session.error().message;
   EXPECT_EQ(session->resolution().outcome, Outcome::compiled);
-  EXPECT_THAT(session->resolution().reason, HasSubstr("ORT refused the stored model"));
+  EXPECT_THAT(session->resolution().reason, HasSubstr("the stored model was refused and is not used any more"));
   EXPECT_EQ(compiles(), 2U);
 }
 
@@ -471,6 +471,44 @@ TEST_F(RefusalTest, AGenerationThatSomebodyElseUsesStaysUntilItsLeaseEnds) {
   rebuild.rebuild = true;
   (void)resolve(rebuild);  // retention follows each compile
   EXPECT_FALSE(stdfs::exists(used.path));
+}
+
+// Only ORT's own word makes a good entry go.
+TEST_F(RefusalTest, AWorkerThatCrashesHangsOrIsSlowSaysNothingAboutTheEntry) {
+  for (const char* fault : {"abort@load", "exit=0@load", "slow=3000@load"}) {
+    Request wanted = request(model());
+    Resolution hit = resolve(wanted);
+    const std::string generation = hit.generation;
+    wanted.compile_timeout = std::chrono::seconds(1);
+    ::setenv("FAKE_EP_FAULT", fault, 1);
+    const Error why{ErrorCode::compile_failed, "refused here", {}, {}};
+    const auto answer = resolver_->after_refusal(wanted, std::move(hit), why, std::nullopt);
+    ::unsetenv("FAKE_EP_FAULT");
+    ASSERT_FALSE(answer) << fault;
+    EXPECT_EQ(answer.error().message, "refused here") << fault;
+    const Resolution again = resolve(wanted);
+    EXPECT_EQ(again.outcome, Outcome::hit) << fault;
+    EXPECT_EQ(again.generation, generation) << fault;
+  }
+}
+
+// Without the key's lock nothing is taken away, and nothing is blamed.
+TEST_F(RefusalTest, WhileSomebodyHoldsTheKeyNothingIsTakenAway) {
+  Request wanted = request(model());
+  Resolution hit = resolve(wanted);
+  const std::string key = hit.key;
+  damage(hit);
+  wanted.lock_timeout = std::chrono::milliseconds(50);
+  {
+    const auto held = store_->lock_key(key, {});
+    ASSERT_TRUE(held);
+    const auto session = open(wanted, std::move(hit));
+    ASSERT_TRUE(session) << session.error().message;
+    EXPECT_EQ(session->resolution().outcome, Outcome::uncached);
+    EXPECT_EQ(session->resolution().path, wanted.model);
+  }
+  EXPECT_FALSE(*store_->read_failed(key));
+  EXPECT_EQ(compiles(), 2U) << "the stored one, and the EP's own when the source is loaded";
 }
 
 }  // namespace
