@@ -2,6 +2,7 @@
 // `precast --help` loads nothing.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,7 +34,7 @@ class Context {
   [[nodiscard]] Result<ort::Catalog*> catalog();
   // Before catalog(): only this EP will be asked for ("" or "auto" = any), so the others are not searched for.
   void look_only_for(std::string ep) { only_ep_ = std::move(ep); }
-  [[nodiscard]] double runtime_load_ms() const { return runtime_load_ms_; }
+  [[nodiscard]] double runtime_load_ms() const { return runtime_load_ms_.load(); }
   // The store, or why it cannot work. Who only looks at it does not `create` it: not_found.
   [[nodiscard]] Result<store::Store*> store(bool create = true);
   // Warns once when the store cannot work (an error under --strict).
@@ -49,7 +50,7 @@ class Context {
   std::mutex mutex_;
   std::unique_ptr<ort::Catalog> catalog_;
   std::string only_ep_;
-  double runtime_load_ms_ = 0;
+  std::atomic<double> runtime_load_ms_ = 0;  // read by the threads of several models, while one of them loads
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<compile::Resolver> resolver_;
   std::vector<std::shared_ptr<void>> kept_;
