@@ -40,7 +40,7 @@ struct CacheOptions {
   std::uint32_t keep = 4;        // generations kept per model, EP and device class
   bool strict = false;           // a store that cannot be used is an error of open(), else resolve() works uncached
   std::filesystem::path worker;  // precast-worker; empty: searched
-  bool allow_telemetry = false;  // the worker does not set ORT_DISABLE_TELEMETRY
+  bool allow_telemetry = false;  // false: the worker sets ORT_DISABLE_TELEMETRY
   std::stop_token stop;          // ends whatever waits, hashes or compiles, with `cancelled`
 };
 
@@ -77,7 +77,6 @@ class PRECAST_API CompiledModel {
 
   struct State;  // for precast's own files
   explicit CompiledModel(std::unique_ptr<State> state);
-  [[nodiscard]] State& state() { return *state_; }
 
  private:
   std::unique_ptr<State> state_;

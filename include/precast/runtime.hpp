@@ -3,8 +3,9 @@
 //   auto runtime = precast::Runtime::load();
 //   if (!runtime) return complain(runtime.error());
 //   std::cout << "ONNX Runtime " << runtime->version() << " at " << runtime->library() << '\n';
-//   for (const precast::EpInfo& ep : *runtime->eps()) std::cout << ep.name << ": " << ep.devices.size() << "
-//   devices\n";
+//   const auto eps = runtime->eps();
+//   if (!eps) return complain(eps.error());
+//   for (const precast::EpInfo& ep : *eps) std::cout << ep.name << ": " << ep.devices.size() << '\n';
 //
 // One ORT per process: a library that is mapped already is used, never a second one; API version 23 or newer. load()
 // and use() also make the C++ API (Ort::...) of the calling program ready, which is compiled with ORT_API_MANUAL_INIT
@@ -55,8 +56,8 @@ struct EpInfo {
 
 class PRECAST_API Runtime {
  public:
-  // not_found: no ORT, or a named library is not there; ep_unavailable: too old, or it does not load; bad_input:
-  // another library than the one that this process uses already.
+  // not_found: a named library is not there; ep_unavailable: no ORT is found, or it is too old or does not load;
+  // bad_input: another library than the one that this process uses already.
   [[nodiscard]] static Result<Runtime> load(const RuntimeOptions& options = {});
   // For a program that has ORT already: its OrtGetApiBase().
   [[nodiscard]] static Result<Runtime> use(const OrtApiBase* base, const RuntimeOptions& options = {});

@@ -26,17 +26,25 @@ TensorInfo describe(std::string name, const Ort::TypeInfo& type) {
   return info;
 }
 
-std::string name_list(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "'" : ", '") + util::escape_to_line(name) + "'";
-  return text;
+std::string quoted_list(const std::vector<std::string>& names) {
+  std::vector<std::string> quoted(names.size());
+  std::ranges::transform(names, quoted.begin(), util::quoted);
+  return util::listed(quoted, quoted.size());
 }
 
 std::vector<std::string> names_of(const std::vector<TensorInfo>& infos) {
-  std::vector<std::string> names;
-  names.reserve(infos.size());
-  for (const TensorInfo& info : infos) names.push_back(info.name);
+  std::vector<std::string> names(infos.size());
+  std::ranges::transform(infos, names.begin(), &TensorInfo::name);
   return names;
+}
+
+// `name(i)` and `type(i)` of each of `count` inputs or outputs.
+template <typename Name, typename Type>
+std::vector<TensorInfo> describe_all(std::size_t count, Name name, Type type) {
+  std::vector<TensorInfo> infos;
+  infos.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) infos.push_back(describe(name(i).get(), type(i)));
+  return infos;
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -75,27 +83,21 @@ Result<void> check_one(const TensorInfo& wanted, const Ort::Value& given) {
 }  // namespace
 
 std::vector<TensorInfo> inputs_of(const Ort::Session& session) {
-  std::vector<TensorInfo> infos;
-  infos.reserve(session.GetInputCount());
   const Ort::AllocatorWithDefaultOptions allocator;
-  for (std::size_t i = 0; i < session.GetInputCount(); ++i) {
-    infos.push_back(describe(session.GetInputNameAllocated(i, allocator).get(), session.GetInputTypeInfo(i)));
-  }
-  return infos;
+  return describe_all(
+      session.GetInputCount(), [&](std::size_t i) { return session.GetInputNameAllocated(i, allocator); },
+      [&](std::size_t i) { return session.GetInputTypeInfo(i); });
 }
 
 std::vector<TensorInfo> outputs_of(const Ort::Session& session) {
-  std::vector<TensorInfo> infos;
-  infos.reserve(session.GetOutputCount());
   const Ort::AllocatorWithDefaultOptions allocator;
-  for (std::size_t i = 0; i < session.GetOutputCount(); ++i) {
-    infos.push_back(describe(session.GetOutputNameAllocated(i, allocator).get(), session.GetOutputTypeInfo(i)));
-  }
-  return infos;
+  return describe_all(
+      session.GetOutputCount(), [&](std::size_t i) { return session.GetOutputNameAllocated(i, allocator); },
+      [&](std::size_t i) { return session.GetOutputTypeInfo(i); });
 }
 
 Result<void> check_inputs(const std::vector<TensorInfo>& wanted, const Tensors& given) {
-  const std::string takes = "the model takes " + name_list(names_of(wanted));
+  const std::string takes = "the model takes " + quoted_list(names_of(wanted));
   std::vector<std::string> missing;
   for (const TensorInfo& info : wanted) {
     if (!given.contains(info.name)) missing.push_back(info.name);
@@ -106,9 +108,9 @@ Result<void> check_inputs(const std::vector<TensorInfo>& wanted, const Tensors& 
   }
   if (given.empty() && !wanted.empty()) return fail(ErrorCode::bad_input, "no inputs are given", {}, takes);
   if (!unknown.empty()) {
-    return fail(ErrorCode::bad_input, "the model has no input " + name_list(unknown), {}, takes);
+    return fail(ErrorCode::bad_input, "the model has no input " + quoted_list(unknown), {}, takes);
   }
-  if (!missing.empty()) return fail(ErrorCode::bad_input, "no value for input " + name_list(missing), {}, takes);
+  if (!missing.empty()) return fail(ErrorCode::bad_input, "no value for input " + quoted_list(missing), {}, takes);
   for (const TensorInfo& info : wanted) PRECAST_TRY(check_one(info, given.find(info.name)->second));
   return {};
 }

@@ -38,7 +38,7 @@ int run_ls(Context& context) {
     cells.push_back({entry.marker.key.substr(0, kShownKeyDigits), entry.marker.ep, entry.marker.device,
                      util::format_bytes(entry.bytes), entry.last_used, entry.marker.model});
   }
-  context.output.machine(util::format_table(cells));
+  context.output.machine(util::format_table(std::move(cells)));
   if (entries->empty()) context.output.note("the store is empty");
   return kDone;
 }

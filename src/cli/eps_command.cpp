@@ -67,7 +67,7 @@ void print_table(Context& context, const std::vector<Row>& rows) {
                      makes_ep_context(row.found) ? "yes" : "no",
                      row.description ? devices_text(*row.description) : "error, see below"});
   }
-  context.output.machine(util::format_table(cells));
+  context.output.machine(util::format_table(std::move(cells)));
   for (const Row& row : rows) {
     if (!row.description) context.output.warn(row.found.name + ": " + row.description.error().message);
   }

@@ -139,13 +139,6 @@ json inspection_json(const Inspection& inspection) {
   return document;
 }
 
-std::string joined(const std::vector<std::string>& parts, std::size_t most) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(parts.size(), most); ++i) text += (i == 0 ? "" : ", ") + parts[i];
-  if (parts.size() > most) text += " and " + std::to_string(parts.size() - most) + " more";
-  return text;
-}
-
 // The largest first: "fp32 (float32 1.2 MiB in 8 tensors, int64 32 B in 4)".
 std::string weights_text(const model::ModelFacts& facts) {
   if (facts.stored_weights.empty()) return "none";
@@ -157,8 +150,8 @@ std::string weights_text(const model::ModelFacts& facts) {
     parts.push_back(std::string(model::dtype_name(one.element_type)) + " " + util::format_bytes(model::bytes_of(one)) +
                     " in " + std::to_string(one.tensors) + (one.tensors == 1 ? " tensor" : " tensors"));
   }
-  return facts.weight_precision.empty() ? joined(parts, kShownParts)
-                                        : facts.weight_precision + " (" + joined(parts, kShownParts) + ")";
+  return facts.weight_precision.empty() ? util::listed(parts, kShownParts)
+                                        : facts.weight_precision + " (" + util::listed(parts, kShownParts) + ")";
 }
 
 std::string head_text(const Inspection& inspection) {
@@ -174,11 +167,11 @@ std::string head_text(const Inspection& inspection) {
   Rows rows{{"model", inspection.path.native()},
             {"size", util::format_bytes(inspection.size)},
             {"producer", facts.producer.empty() ? "not given" : facts.producer},
-            {"opset", joined(opsets, kShownParts) + "; IR version " + std::to_string(facts.ir_version)},
+            {"opset", util::listed(opsets, kShownParts) + "; IR version " + std::to_string(facts.ir_version)},
             {"nodes", std::to_string(facts.node_count)},
             {"weights", weights_text(facts)}};
-  if (!keys.empty()) rows.push_back({"metadata", joined(keys, kShownParts)});
-  return util::format_table(rows);
+  if (!keys.empty()) rows.push_back({"metadata", util::listed(keys, kShownParts)});
+  return util::format_table(std::move(rows));
 }
 
 // Nothing when there are no rows.
@@ -187,7 +180,7 @@ std::string table(std::vector<std::string> head, Rows rows) {
   const std::size_t hidden = rows.size() > kShownRows ? rows.size() - kShownRows : 0;
   rows.resize(rows.size() - hidden);
   rows.insert(rows.begin(), std::move(head));
-  std::string text = "\n" + util::format_table(rows);
+  std::string text = "\n" + util::format_table(std::move(rows));
   if (hidden > 0) text += "... and " + std::to_string(hidden) + " more; --json shows all\n";
   return text;
 }
@@ -197,7 +190,7 @@ std::string values_text(const std::string& title, const std::vector<model::Value
   for (const model::ValueInfo& value : values) {
     rows.push_back({value.name,
                     value.element_type == 0 ? "not a tensor" : std::string(model::dtype_name(value.element_type)),
-                    value.has_shape ? "[" + joined(value.shape, value.shape.size()) + "]" : "any shape"});
+                    value.has_shape ? "[" + util::listed(value.shape, value.shape.size()) + "]" : "any shape"});
   }
   return table({title, "DTYPE", "SHAPE"}, std::move(rows));
 }

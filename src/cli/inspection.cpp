@@ -65,13 +65,12 @@ Result<ort::Compatibility> ask_ep(Context& context, const std::string& ep, const
 
 EpCompatibility compatibility_with(Context& context, const model::ModelFacts& facts, const std::string& ep) {
   EpCompatibility answer{.ep = ep, .info = {}, .verdict = {}, .reason = {}};
-  const auto info = facts.metadata.find("ep_compatibility_info." + ep);
-  if (info == facts.metadata.end()) {
+  answer.info = model::compatibility_info(facts, ep);
+  if (!answer.info) {
     answer.reason = "the model does not say what it is compatible with";
     return answer;
   }
-  answer.info = info->second;
-  const auto verdict = ask_ep(context, ep, info->second);
+  const auto verdict = ask_ep(context, ep, *answer.info);
   if (!verdict) {
     answer.reason = verdict.error().message;
   } else if (*verdict == ort::Compatibility::not_applicable) {

@@ -1,5 +1,6 @@
 #include "cli/publishing.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include <CLI/CLI.hpp>
@@ -24,8 +25,8 @@ std::filesystem::path absolute_or_none(const std::string& path) {
 
 // Every file that the user names to precast: none of them may be replaced by what is made of them.
 std::vector<std::filesystem::path> named_files(const PublishOptions& options, const compile::Request& request) {
-  std::vector<std::filesystem::path> files{identity::logical_absolute(request.model)};
-  for (const std::string& model : options.models) files.push_back(identity::logical_absolute(model));
+  std::vector<std::filesystem::path> files(options.models.begin(), options.models.end());
+  std::ranges::transform(files, files.begin(), identity::logical_absolute);
   for (const auto& [key, value] : request.target.provider_options) {
     std::error_code ignored;  // what is no file is no file to protect
     if (std::filesystem::is_regular_file(value, ignored)) files.push_back(identity::logical_absolute(value));

@@ -12,15 +12,11 @@ std::string counted(std::size_t count, const std::string& one, const std::string
   return std::to_string(count) + " " + (count == 1 ? one : more);
 }
 
-// "'a', 'b' and 5 more"
 std::string names(const std::vector<std::filesystem::path>& paths) {
   constexpr std::size_t kShown = 3;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(paths.size(), kShown); ++i) {
-    text += (i == 0 ? "" : ", ") + util::quoted(paths[i]);
-  }
-  if (paths.size() > kShown) text += " and " + std::to_string(paths.size() - kShown) + " more";
-  return text;
+  std::vector<std::string> quoted(paths.size());
+  std::ranges::transform(paths, quoted.begin(), util::quoted);
+  return util::listed(quoted, kShown);
 }
 
 Check time_stamps(const store::Health& health) {

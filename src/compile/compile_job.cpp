@@ -187,8 +187,7 @@ JobResult judge(const Job& job, const std::filesystem::path& worker, WorkerOutco
     return result;
   }
   result.end = JobEnd::good;
-  const auto compatibility = facts->metadata.find("ep_compatibility_info." + job.settings.target.ep.found.name);
-  if (compatibility != facts->metadata.end()) result.compatibility = compatibility->second;
+  result.compatibility = model::compatibility_info(*facts, job.settings.target.ep.found.name).value_or("");
   result.facts = std::move(*facts);
   result.seen = std::move(*outcome.ready);
   result.libraries = std::move(outcome.done->libraries);

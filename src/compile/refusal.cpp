@@ -47,13 +47,6 @@ Result<void> withdraw(store::Store& store, const Resolution& refused, const fs::
   return store.write_failed(*record);
 }
 
-// The source, uncached, because the refused generation could not be taken away.
-Resolution without_it(Resolution refused, const Request& request, const std::filesystem::path& model, Error error) {
-  Resolution source = answer_with_source(std::move(refused), Outcome::uncached, model, std::move(error));
-  if (request.memory) source.path.clear();
-  return source;
-}
-
 // Whether the refusal is the stored generation's fault. When that cannot be found out, it is not: a good entry must not
 // be destroyed by what has nothing to do with it.
 Result<bool> is_at_fault(const Services& services, const Request& request, ort::Catalog& catalog,
@@ -82,13 +75,18 @@ Result<Resolution> Resolver::after_refusal(const Request& request, Resolution re
   if (!at_fault && at_fault.error().code == ErrorCode::cancelled) return std::unexpected(at_fault.error());
   if (!at_fault || !*at_fault) return std::unexpected(why);
   const std::string refusal = "the stored model was refused and is not used any more: " + why.message;
+  const auto source_instead = [&](Outcome outcome, Error error) {
+    Resolution source = answer_with_source(std::move(refused), outcome, model, std::move(error));
+    if (request.memory) source.path.clear();
+    return source;
+  };
   fs::Lock::WaitOptions wait;
   wait.timeout = request.lock_timeout;
   wait.cancel = services_.cancel;
   if (!earlier) {
     const auto withdrawn = withdraw(*store, refused, wait, std::nullopt);
     if (!withdrawn && withdrawn.error().code == ErrorCode::cancelled) return std::unexpected(withdrawn.error());
-    if (!withdrawn) return without_it(std::move(refused), request, model, withdrawn.error());
+    if (!withdrawn) return source_instead(Outcome::uncached, withdrawn.error());
     refused.lease.release();
     PRECAST_TRY_ASSIGN(Resolution anew, resolve(request, observer));
     anew.reason = refusal + (anew.reason.empty() ? "" : "; " + anew.reason);
@@ -102,9 +100,7 @@ Result<Resolution> Resolver::after_refusal(const Request& request, Resolution re
   record.time = util::format_rfc3339(util::Clock::system().now());
   // What cannot be remembered is found again by the next one who tries.
   (void)withdraw(*store, refused, wait, record);
-  Resolution source = answer_with_source(std::move(refused), Outcome::failed, model, error);
-  if (request.memory) source.path.clear();
-  return source;
+  return source_instead(Outcome::failed, error);
 }
 
 }  // namespace precast::compile

@@ -25,8 +25,7 @@ Result<File> open_source(const stdfs::path& path) {
   File file(descriptor, path);
   PRECAST_TRY_ASSIGN(const FileStat stat, stat_at(descriptor, "", AT_EMPTY_PATH, path));
   if (stat.kind != FileKind::regular) {
-    return fail(ErrorCode::bad_input, fmt::format("'{}' is not a regular file", util::escape_to_line(path.native())),
-                path);
+    return fail(ErrorCode::bad_input, fmt::format("{} is not a regular file", util::quoted(path)), path);
   }
   return file;
 }

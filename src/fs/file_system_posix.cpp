@@ -50,8 +50,8 @@ Result<File> open_lock_file(const stdfs::path& path, int create) {
     if (errno == ENOENT && create == 0) return fail_call(ENOENT, "open lock file", path);
   }
   if (first_error == ELOOP) {
-    return fail(ErrorCode::io, fmt::format("lock file '{}' is a symbolic link", util::escape_to_line(path.native())),
-                path, "delete the link");
+    return fail(ErrorCode::io, fmt::format("lock file {} is a symbolic link", util::quoted(path)), path,
+                "delete the link");
   }
   return fail_call(first_error, "open lock file", path);
 }

@@ -26,29 +26,36 @@ Result<FileEvidence> digest_model(fs::FileSystem& fs, Digester& digester, const 
   return evidence;
 }
 
+std::string facts_name(const std::string& sha256) {
+  return "model-" + sha256;
+}
+
+// What an earlier reading of the same bytes found; nothing if that was another version's.
+std::optional<model::ModelFacts> remembered_facts(Digester& digester, const std::string& sha256) {
+  const auto text = digester.facts(facts_name(sha256));
+  if (!text) return std::nullopt;
+  auto facts = model::parse_facts(*text);
+  if (!facts) return std::nullopt;
+  return *std::move(facts);
+}
+
 Result<model::ModelFacts> facts_of(fs::FileSystem& fs, Digester& digester, const FileEvidence& evidence) {
-  const std::string name = "model-" + evidence.sha256;
-  if (const auto text = digester.facts(name)) {
-    if (auto facts = model::parse_facts(*text)) return facts;  // else of another version: read again
-  }
+  if (auto known = remembered_facts(digester, evidence.sha256)) return *std::move(known);
   PRECAST_TRY_ASSIGN(model::ModelFacts facts, model::read_model(fs, evidence.path));
   PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.stat(evidence.path));
   if (evidence_stat(stat) != evidence_stat(evidence.stat)) {
     return fail(ErrorCode::busy, "model " + util::quoted(evidence.path) + " was replaced while it was read",
                 evidence.path, "wait until nobody writes it any more, and try again");
   }
-  digester.remember_facts(name, model::serialize_facts(facts));
+  digester.remember_facts(facts_name(evidence.sha256), model::serialize_facts(facts));
   return facts;
 }
 
 Result<model::ModelFacts> facts_of_bytes(Digester& digester, const std::string& sha256, std::string_view bytes,
                                          const std::string& shown) {
-  const std::string name = "model-" + sha256;
-  if (const auto text = digester.facts(name)) {
-    if (auto facts = model::parse_facts(*text)) return facts;  // else of another version: read again
-  }
+  if (auto known = remembered_facts(digester, sha256)) return *std::move(known);
   PRECAST_TRY_ASSIGN(model::ModelFacts facts, model::parse_model(bytes, shown));
-  digester.remember_facts(name, model::serialize_facts(facts));
+  digester.remember_facts(facts_name(sha256), model::serialize_facts(facts));
   return facts;
 }
 

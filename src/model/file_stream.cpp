@@ -27,8 +27,7 @@ bool FileStream::Next(const void** data, int* size) {
     return false;
   }
   if (*got == 0) {
-    error_ = Error{ErrorCode::bad_input,
-                   fmt::format("'{}' became shorter while it was read", util::escape_to_line(file_.path().native())),
+    error_ = Error{ErrorCode::bad_input, fmt::format("{} became shorter while it was read", util::quoted(file_.path())),
                    file_.path(), "wait until nothing writes it, then try again"};
     return false;
   }

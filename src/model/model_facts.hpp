@@ -79,6 +79,9 @@ struct ModelFacts {
 // The same for bytes in memory; `name` stands for the file in messages.
 [[nodiscard]] Result<ModelFacts> parse_model(std::string_view bytes, std::string_view name);
 
+// What the compiled model says that it needs of that EP: its metadata entry "ep_compatibility_info.<EP>".
+[[nodiscard]] std::optional<std::string> compatibility_info(const ModelFacts& facts, const std::string& ep);
+
 // External locations must be relative, UTF-8, without NUL, without a drive prefix, and stay inside the model's folder:
 // else bad_input naming tensor and location.
 [[nodiscard]] Result<void> check_external_locations(const ModelFacts& facts, const std::filesystem::path& model);

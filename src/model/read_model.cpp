@@ -16,8 +16,7 @@ constexpr std::uint64_t kProtobufLimit = std::numeric_limits<std::int32_t>::max(
 constexpr const char* kFetchAgain = "copy, download or export the model again";
 
 std::unexpected<Error> refuse(const std::filesystem::path& path, const std::string& what, std::string hint) {
-  return fail(ErrorCode::bad_input, fmt::format("'{}' {}", util::escape_to_line(path.native()), what), path,
-              std::move(hint));
+  return fail(ErrorCode::bad_input, fmt::format("{} {}", util::quoted(path), what), path, std::move(hint));
 }
 
 std::unexpected<Error> refuse_kind(fs::FileKind kind, const std::filesystem::path& path) {
@@ -29,8 +28,8 @@ std::unexpected<Error> refuse_kind(fs::FileKind kind, const std::filesystem::pat
 
 std::unexpected<Error> refuse_open(fs::FileSystem& fs, const std::filesystem::path& path, const Error& cause) {
   if (fs::is_not_found(cause)) {
-    return fail(ErrorCode::not_found, fmt::format("model '{}' does not exist", util::escape_to_line(path.native())),
-                path, "check the path");
+    return fail(ErrorCode::not_found, fmt::format("model {} does not exist", util::quoted(path)), path,
+                "check the path");
   }
   // Some kinds (a socket) refuse to be opened at all.
   const Result<fs::FileStat> stat = fs.stat(path);
@@ -106,6 +105,12 @@ Result<ModelFacts> parse_model(std::string_view bytes, std::string_view name) {
   PRECAST_TRY(check_size(bytes.size(), path));
   google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
   return walk_stream(stream, bytes.size(), path);
+}
+
+std::optional<std::string> compatibility_info(const ModelFacts& facts, const std::string& ep) {
+  const auto info = facts.metadata.find("ep_compatibility_info." + ep);
+  if (info == facts.metadata.end()) return std::nullopt;
+  return info->second;
 }
 
 }  // namespace precast::model

@@ -186,8 +186,7 @@ Result<std::vector<FoundEp>> discover_eps(fs::FileSystem& fs, const DiscoveryOpt
     const stdfs::path directory = absolute_or_same(options.ep_directory);
     if (!finder.is_directory(directory)) {
       return fail(ErrorCode::not_found,
-                  fmt::format("PRECAST_EP_PATH names '{}', which is not a folder",
-                              util::escape_to_line(options.ep_directory.native())),
+                  fmt::format("PRECAST_EP_PATH names {}, which is not a folder", util::quoted(options.ep_directory)),
                   directory, "name a folder with EP libraries, or unset the variable");
     }
     finder.look_into(directory, "directory");

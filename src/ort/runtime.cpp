@@ -37,8 +37,7 @@ std::optional<stdfs::path> runtime_in(const stdfs::path& directory) {
 Result<RuntimeLocation> named_runtime(const stdfs::path& named, std::string source) {
   if (!is_file(named)) {
     const std::string from = source == "option" ? "--ort-library" : "PRECAST_ORT_LIBRARY";
-    return fail(ErrorCode::not_found,
-                fmt::format("{} names '{}', which is not a file", from, util::escape_to_line(named.native())), named,
+    return fail(ErrorCode::not_found, fmt::format("{} names {}, which is not a file", from, util::quoted(named)), named,
                 "give the path of libonnxruntime.so.1, or leave it out to have it searched");
   }
   return RuntimeLocation{without_links(named), std::move(source)};
@@ -131,8 +130,7 @@ struct RuntimeLoader {
 
   static Result<std::shared_ptr<Runtime>> start(const OrtApiBase& base, RuntimeLocation location) {
     const std::string version = base.GetVersionString();
-    const std::string where =
-        fmt::format("ONNX Runtime {} at '{}'", version, util::escape_to_line(location.library.native()));
+    const std::string where = fmt::format("ONNX Runtime {} at {}", version, util::quoted(location.library));
     const OrtApi* api = base.GetApi(ORT_API_VERSION);
     if (api == nullptr) {
       return fail(ErrorCode::ep_unavailable,

@@ -29,9 +29,9 @@ struct RuntimeOptions {
 };
 
 // Where load() would take ORT from, without loading it: {path, "option" | "environment" | "beside" | "bundled" |
-// "system" | "loaded"}; not_found with a hint when there is none. `options.library` that equals PRECAST_ORT_LIBRARY is
-// "environment": a default, so a library that is already mapped wins over it; over an option it does not (bad_input).
-// The path is absolute and free of links.
+// "system" | "loaded"}; ep_unavailable with a hint when there is none. `options.library` that equals
+// PRECAST_ORT_LIBRARY is "environment": a default, so a library that is already mapped wins over it; over an option it
+// does not (bad_input). The path is absolute and free of links.
 struct RuntimeLocation {
   std::filesystem::path library;
   std::string source;
@@ -49,9 +49,9 @@ struct LogLine {
 
 class Runtime {
  public:
-  // The second call gives the same object; one that names another library is bad_input. Missing: not_found; not ORT,
-  // too old, or not loadable: ep_unavailable. Sets no environment variable: ORT_DISABLE_TELEMETRY is the program's to
-  // set before this. A failure is not remembered.
+  // The second call gives the same object; one that names another library is bad_input. A named one that is
+  // missing: not_found; none found, not ORT, too old, or not loadable: ep_unavailable. Sets no environment variable:
+  // ORT_DISABLE_TELEMETRY is the program's to set before this. A failure is not remembered.
   [[nodiscard]] static Result<std::shared_ptr<Runtime>> load(const RuntimeOptions& options);
   // For a program that has ORT already, from wherever: its OrtGetApiBase(). The same object as load() gives afterwards;
   // another ORT than the one in use is bad_input, one that is too old ep_unavailable.

@@ -59,18 +59,16 @@ Result<LoadedRuntime> load_runtime_library(const std::filesystem::path& library,
     if (void* entry = dlsym(RTLD_DEFAULT, kEntryPoint); entry != nullptr) return LoadedRuntime{library, entry, nullptr};
   }
   if (handle == nullptr) {
-    return fail(
-        ErrorCode::ep_unavailable,
-        fmt::format("cannot load ONNX Runtime from '{}': {}", util::escape_to_line(library.native()), loader_error()),
-        library, "name another library with --ort-library");
+    return fail(ErrorCode::ep_unavailable,
+                fmt::format("cannot load ONNX Runtime from {}: {}", util::quoted(library), loader_error()), library,
+                "name another library with --ort-library");
   }
   void* entry = dlsym(handle, kEntryPoint);
   if (entry == nullptr) {
     dlclose(handle);
-    return fail(
-        ErrorCode::ep_unavailable,
-        fmt::format("'{}' is not ONNX Runtime: it has no {}", util::escape_to_line(library.native()), kEntryPoint),
-        library, "name libonnxruntime.so.1 with --ort-library");
+    return fail(ErrorCode::ep_unavailable,
+                fmt::format("{} is not ONNX Runtime: it has no {}", util::quoted(library), kEntryPoint), library,
+                "name libonnxruntime.so.1 with --ort-library");
   }
   return LoadedRuntime{library_of(entry), entry, handle};
 }

@@ -37,14 +37,13 @@ void add_logged(Error& error, const std::string& logged) {
 
 Error compile_error(const Ort::Exception& exception, const Target& target, const CompileCall& call,
                     const std::vector<LogLine>& lines) {
-  const std::string doing =
-      fmt::format("{} did not compile '{}'", target.ep.found.name, util::escape_to_line(call.model.native()));
+  const std::string doing = fmt::format("{} did not compile {}", target.ep.found.name, util::quoted(call.model));
   Error error = to_error(exception, doing, ErrorCode::compile_failed);
   const std::string logged = first_error(lines);
   if (logged.empty() && std::string_view(exception.what()).find(kNoNodes) != std::string_view::npos) {
     return Error{ErrorCode::unsupported,
-                 fmt::format("{} runs no node of '{}': there is nothing to compile", target.ep.found.name,
-                             util::escape_to_line(call.model.native())),
+                 fmt::format("{} runs no node of {}: there is nothing to compile", target.ep.found.name,
+                             util::quoted(call.model)),
                  call.model, "use another EP, or run the model as it is"};
   }
   add_logged(error, logged);
@@ -55,8 +54,7 @@ Error compile_error(const Ort::Exception& exception, const Target& target, const
 Result<std::filesystem::path> absolute_path(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::path result = std::filesystem::absolute(path, error);
-  if (error)
-    return fail(ErrorCode::io, fmt::format("'{}': {}", util::escape_to_line(path.native()), error.message()), path);
+  if (error) return fail(ErrorCode::io, fmt::format("{}: {}", util::quoted(path), error.message()), path);
   return result;
 }
 
@@ -175,8 +173,7 @@ Result<OpenedSession> open_session(Catalog& catalog, const Target& target, const
     if (placement) opened.provider_nodes = placement->stop();
     return opened;
   } catch (const Ort::Exception& exception) {
-    const std::string doing =
-        fmt::format("{} did not open '{}'", target.ep.found.name, util::escape_to_line(call.model.native()));
+    const std::string doing = fmt::format("{} did not open {}", target.ep.found.name, util::quoted(call.model));
     Error error = to_error(exception, doing, ErrorCode::compile_failed);
     add_logged(error, first_error(log.lines()));
     error.path = call.model;

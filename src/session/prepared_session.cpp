@@ -29,16 +29,6 @@ Result<ort::OpenedSession> open_native(ort::Catalog& catalog, const compile::Res
 
 }  // namespace
 
-Result<PreparedSession> PreparedSession::open(ort::Catalog& catalog, compile::Resolution resolution,
-                                              const ort::SessionSettings& settings) {
-  PreparedSession session;
-  util::Stopwatch watch;
-  PRECAST_TRY_ASSIGN(session.opened_, open_native(catalog, resolution, settings, std::nullopt));
-  session.open_ms_ = watch.elapsed_ms();
-  session.resolution_ = std::move(resolution);
-  return session;
-}
-
 Result<void> PreparedSession::reopen(ort::Catalog& catalog, const ort::SessionSettings& settings) {
   opened_ = {};
   util::Stopwatch watch;

@@ -13,16 +13,13 @@ namespace precast::session {
 
 class PreparedSession {
  public:
-  // Of a stored model that ORT refuses: Resolver::after_refusal says what is opened instead (made anew, or the source).
+  // A compiled model is opened with session.disable_model_compile=1 and an absolute ep.context_file_path: ORT refuses
+  // rather than compile anything. The source model (fallback) is opened as ORT does, and the EP may compile at load.
+  // EP-internal caches are dropped. Of a stored model that ORT refuses: Resolver::after_refusal says what is opened
+  // instead (made anew, or the source).
   [[nodiscard]] static Result<PreparedSession> open(compile::Resolver& resolver, const compile::Request& request,
                                                     compile::Resolution resolution,
                                                     const compile::Observer& observer = {});
-
-  // A compiled model is opened with session.disable_model_compile=1 and an absolute ep.context_file_path: ORT refuses
-  // rather than compile anything. The source model (fallback) is opened as ORT does, and the EP may compile at load.
-  // EP-internal caches are dropped.
-  [[nodiscard]] static Result<PreparedSession> open(ort::Catalog& catalog, compile::Resolution resolution,
-                                                    const ort::SessionSettings& settings);
 
   // The same model again with other settings. The native session goes first: two are never alive at once. After an
   // error there is none, and reopen() may be called again.

@@ -41,7 +41,7 @@ bool is_fact_name(std::string_view name) {
 Result<void> require_regular(fs::FileSystem& fs, const std::filesystem::path& path) {
   PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.lstat(path));
   if (stat.kind == fs::FileKind::regular) return {};
-  return fail(ErrorCode::corrupt, fmt::format("'{}' is not a regular file", util::escape_to_line(path.native())), path);
+  return fail(ErrorCode::corrupt, fmt::format("{} is not a regular file", util::quoted(path)), path);
 }
 
 std::string frame_facts(std::string_view text) {

@@ -15,7 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kLittle = std::uint64_t{1} << 30U;
-constexpr std::chrono::hours kLeftoverAge = 1h;  // a sweep's own default
 
 class Examination {
  public:

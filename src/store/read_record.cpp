@@ -14,10 +14,7 @@ namespace {
 constexpr std::size_t kBlock = std::size_t{64} << 10U;
 
 Error too_large(const std::filesystem::path& path, std::uint64_t limit) {
-  return {ErrorCode::corrupt,
-          fmt::format("'{}' is larger than {} bytes", util::escape_to_line(path.native()), limit),
-          path,
-          {}};
+  return {ErrorCode::corrupt, fmt::format("{} is larger than {} bytes", util::quoted(path), limit), path, {}};
 }
 
 // No stat: a regular file gives less than was asked for only at its end, and whatever else is opened here does not
@@ -44,8 +41,7 @@ Result<std::optional<std::string>> read_record(fs::FileSystem& fs, const std::fi
   if (fs::is_not_found(bytes.error())) return std::nullopt;
   // A folder or a socket under the name of a record is damage of this record, not trouble of the disk.
   if (const auto stat = fs.stat(path); stat && stat->kind != fs::FileKind::regular) {
-    return fail(ErrorCode::corrupt, fmt::format("'{}' is not a regular file", util::escape_to_line(path.native())),
-                path);
+    return fail(ErrorCode::corrupt, fmt::format("{} is not a regular file", util::quoted(path)), path);
   }
   return std::unexpected<Error>(std::move(bytes).error());
 }

@@ -103,6 +103,9 @@ struct Finding {
 
 struct Health;  // store/health.hpp
 
+// A sweep leaves what is younger alone, whoever held it.
+inline constexpr std::chrono::hours kLeftoverAge{1};
+
 class Store {
  public:
   struct State;  // for src/store
@@ -163,7 +166,7 @@ class Store {
   // section 7 (non-blocking key lock, then exclusive lease, marker re-read, marker deleted, generation moved away,
   // then bytes deleted). Also deletes replaced generations and leftovers in tmp/ that nobody holds and that are older
   // than `leftover_age`. Never fails a caller: what could not be done is done next time.
-  void retain(const Marker& newest, std::chrono::seconds leftover_age = std::chrono::hours(1)) noexcept;
+  void retain(const Marker& newest, std::chrono::seconds leftover_age = kLeftoverAge) noexcept;
 
   // Everything current, most recently used first; damaged or foreign entries are passed over (verify reports them).
   [[nodiscard]] Result<std::vector<Entry>> list();

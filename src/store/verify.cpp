@@ -191,7 +191,7 @@ class Verification {
       const auto text = read_record(fs_, path);
       if (text && !*text) continue;
       if (text && has_other_schema(**text)) {
-        note(path, {}, "written by another version of precast");
+        foreign(path, {});
         continue;
       }
       const auto record = text ? parse_publish_record(**text) : std::unexpected<Error>(text.error());

@@ -188,6 +188,13 @@ bool glob_match(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == none;
 }
 
+std::string listed(std::span<const std::string> parts, std::size_t most) {
+  std::string text;
+  for (const std::string& part : parts.first(std::min(parts.size(), most))) text += (text.empty() ? "" : ", ") + part;
+  if (parts.size() > most) text += fmt::format(" and {} more", parts.size() - most);
+  return text;
+}
+
 std::string format_bytes(std::uint64_t bytes) {
   constexpr std::array<std::string_view, 6> units = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);
@@ -201,8 +208,7 @@ std::string format_bytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, units[unit]);
 }
 
-std::string format_table(const std::vector<std::vector<std::string>>& raw_rows) {
-  std::vector<std::vector<std::string>> rows = raw_rows;
+std::string format_table(std::vector<std::vector<std::string>> rows) {
   for (auto& row : rows) {
     for (std::string& cell : row) cell = escape_to_line(cell);
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,10 +25,12 @@ namespace precast::util {
 [[nodiscard]] std::string_view trim(std::string_view text);
 // "*" and "?" as in a shell, no brackets; the whole of `text` must match.
 [[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
+// "a, b and 5 more" of more than `most`.
+[[nodiscard]] std::string listed(std::span<const std::string> parts, std::size_t most);
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);  // "0 B", "1.5 KiB", "340.0 MiB"
 
-// Rows of cells to aligned columns, two spaces apart, no trailing blanks, one '\n' per row; cells are
-// escaped to one line. The first row is the head.
-[[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);
+// Rows of cells to aligned columns, two spaces apart, no trailing blanks, one '\n' per row; cells are escaped
+// to one line. The first row is the head.
+[[nodiscard]] std::string format_table(std::vector<std::vector<std::string>> rows);
 
 }  // namespace precast::util

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "model_generator/model_generator.hpp"
+#include "support/models.hpp"
 #include "support/program.hpp"
 
 namespace precast {
@@ -56,14 +57,10 @@ class Library : public ::testing::Test {
     EXPECT_TRUE(opened) << opened.error().message;
     return *opened;
   }
-  stdfs::path model(model_generator::Kind kind = model_generator::Kind::tiny) {
-    model_generator::Options options;
-    options.output = folder_ / "model.onnx";
-    options.kind = kind;
-    const auto made = model_generator::generate(options);
-    EXPECT_TRUE(made) << made.error().message;
+  stdfs::path model() {
+    const auto path = testing::make_model(folder_ / "model.onnx");
     std::this_thread::sleep_for(std::chrono::milliseconds(60));  // past the clock's granularity
-    return options.output;
+    return path;
   }
   static CompileOptions on_fake_ep() {
     CompileOptions options;
@@ -258,9 +255,7 @@ TEST_F(Library, AfterAnErrorEverythingIsThatErrorUntilReset) {
   const auto opened = one.open();
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, ErrorCode::not_found);
-  model_generator::Options made;
-  made.output = folder_ / "missing.onnx";
-  ASSERT_TRUE(model_generator::generate(made));
+  testing::make_model(folder_ / "missing.onnx");
   EXPECT_FALSE(one.open());
   EXPECT_EQ(one.run({}).error().code, ErrorCode::not_found);
   EXPECT_FALSE(one.inputs());
@@ -366,13 +361,10 @@ class InMemory : public Library {
     return {data, data + text.size()};
   }
   stdfs::path external_model() {
-    model_generator::Options options;
-    options.output = folder_ / "with-data" / "model.onnx";
     stdfs::create_directory(folder_ / "with-data");
-    options.external = true;
-    EXPECT_TRUE(model_generator::generate(options));
+    const auto path = testing::make_model(folder_ / "with-data" / "model.onnx", {.output = {}, .external = true});
     std::this_thread::sleep_for(std::chrono::milliseconds(60));
-    return options.output;
+    return path;
   }
 };
 

@@ -14,6 +14,7 @@
 #include "model_generator/model_generator.hpp"
 #include "process/descriptor_posix.hpp"
 #include "store/store.hpp"
+#include "support/models.hpp"
 #include "support/program.hpp"
 
 namespace precast::testing {
@@ -27,13 +28,10 @@ namespace stdfs = std::filesystem;
 class Cli : public ::testing::Test {
  protected:
   stdfs::path tiny(const std::string& name = "tiny.onnx", std::uint64_t seed = 1) {
-    model_generator::Options options;
-    options.output = folder_ / name;
-    options.seed = seed;
-    const auto made = model_generator::generate(options);
-    EXPECT_TRUE(made) << made.error().message;
-    return options.output;
+    return make_model(folder_ / name, {.output = {}, .seed = seed});
   }
+  // With its weights in ext.data.
+  stdfs::path external() { return make_model(folder_ / "ext.onnx", {.output = {}, .external = true}); }
   // The error names what it is about, in words and in JSON, with that exit code.
   void expect_error(const std::vector<std::string>& arguments, int code, const std::string& words) {
     SCOPED_TRACE(::testing::PrintToString(arguments));
@@ -117,15 +115,12 @@ TEST_F(Cli, EveryBadModelHasItsOwnMessage) {
 }
 
 TEST_F(Cli, MissingAndShortExternalDataNameTheFile) {
-  model_generator::Options options;
-  options.output = folder_ / "ext.onnx";
-  options.external = true;
-  ASSERT_TRUE(model_generator::generate(options));
+  const auto model = external();
   const std::string data = read_file(folder_ / "ext.data");
   write_file(folder_ / "ext.data", data.substr(0, data.size() / 2));
-  expect_error(precast_.fake({"compile", options.output.native()}), 2, "ext.data");
+  expect_error(precast_.fake({"compile", model.native()}), 2, "ext.data");
   stdfs::remove(folder_ / "ext.data");
-  expect_error(precast_.fake({"compile", options.output.native()}), 2, "ext.data");
+  expect_error(precast_.fake({"compile", model.native()}), 2, "ext.data");
 }
 
 TEST_F(Cli, AnEpThatIsNotThereIsExitThree) {
@@ -524,19 +519,14 @@ TEST_F(Cli, DeviceMetadataThatIsNoTextIsNoDifference) {
 
 // EFBIG and SIGXFSZ stand for every disk that takes no more.
 TEST_F(Cli, AFileThatCannotGrowIsNoSpaceAndNotRemembered) {
-  model_generator::Options options;
-  options.output = folder_ / "large.onnx";
-  options.kind = model_generator::Kind::transformer;
-  options.layers = 1;
-  options.hidden = 256;
-  ASSERT_TRUE(model_generator::generate(options));
+  const auto model = make_model(folder_ / "large.onnx",
+                                {.kind = model_generator::Kind::transformer, .output = {}, .layers = 1, .hidden = 256});
   std::string command = "ulimit -f 64; exec " PRECAST_BINARY_DIR "/bin/precast";
-  for (const std::string& argument : precast_.fake({"compile", options.output.native()}))
-    command += " '" + argument + "'";
+  for (const std::string& argument : precast_.fake({"compile", model.native()})) command += " '" + argument + "'";
   Running shell(precast_.scratch(), "/bin/sh", {"-c", command}, precast_.env);
   const Ran ran = shell.wait();
   EXPECT_EQ(ran.code, 1) << ran.err;
-  EXPECT_EQ(precast_.json(precast_.fake({"compile", options.output.native()}))["outcome"], "compiled");
+  EXPECT_EQ(precast_.json(precast_.fake({"compile", model.native()}))["outcome"], "compiled");
 }
 
 TEST_F(Cli, ATerminalGetsColoursAndAStatusLineUnlessToldNotTo) {
@@ -579,10 +569,7 @@ TEST_F(Cli, ACompileWaitsForASlotAndGivesUpAfterTheLockTimeout) {
 
 // Stores through a mapping that was dirty before change no time stamp: only the look for writers sees them coming.
 TEST_F(Cli, AModelThatSomebodyHasMappedForWritingIsNeverTrustedByItsTimes) {
-  model_generator::Options options;
-  options.output = folder_ / "ext.onnx";
-  options.external = true;
-  ASSERT_TRUE(model_generator::generate(options));
+  const auto model = external();
   const stdfs::path data = folder_ / "ext.data";
   const process::Descriptor file(::open(data.c_str(), O_RDWR | O_CLOEXEC));
   ASSERT_GE(file.get(), 0);
@@ -592,10 +579,10 @@ TEST_F(Cli, AModelThatSomebodyHasMappedForWritingIsNeverTrustedByItsTimes) {
   auto* const bytes = static_cast<volatile unsigned char*>(memory);
   bytes[0] = static_cast<unsigned char>(bytes[0] ^ 1U);
   std::this_thread::sleep_for(std::chrono::milliseconds(60));  // past the clock's granularity
-  const auto first = precast_.json(precast_.fake({"compile", options.output.native()}));
+  const auto first = precast_.json(precast_.fake({"compile", model.native()}));
   EXPECT_EQ(first["outcome"], "compiled") << first.dump(2);
   bytes[0] = static_cast<unsigned char>(bytes[0] ^ 2U);
-  const auto second = precast_.json(precast_.fake({"compile", options.output.native()}));
+  const auto second = precast_.json(precast_.fake({"compile", model.native()}));
   EXPECT_EQ(second["outcome"], "compiled") << second.dump(2);
   EXPECT_NE(second["key"], first["key"]);
   ::munmap(memory, size);
@@ -657,23 +644,16 @@ TEST_F(Cli, ARelativeTemporaryFolderServesPrivateCompiles) {
 }
 
 TEST_F(Cli, UnreadableDataIsBadInputAsAnUnreadableModelIs) {
+  const auto model = external();
+  const stdfs::path data = folder_ / "ext.data";
   if (::geteuid() == 0) {
     // The super-user reads everything: a link that leads round in a circle stands for what cannot be opened.
-    model_generator::Options options;
-    options.output = folder_ / "ext.onnx";
-    options.external = true;
-    ASSERT_TRUE(model_generator::generate(options));
-    stdfs::remove(folder_ / "ext.data");
-    stdfs::create_symlink("ext.data", folder_ / "ext.data");
-    expect_error(precast_.fake({"compile", options.output.native()}), 2, "ext.data");
-    return;
+    stdfs::remove(data);
+    stdfs::create_symlink("ext.data", data);
+  } else {
+    stdfs::permissions(data, stdfs::perms::none);
   }
-  model_generator::Options options;
-  options.output = folder_ / "ext.onnx";
-  options.external = true;
-  ASSERT_TRUE(model_generator::generate(options));
-  stdfs::permissions(folder_ / "ext.data", stdfs::perms::none);
-  expect_error(precast_.fake({"compile", options.output.native()}), 2, "ext.data");
+  expect_error(precast_.fake({"compile", model.native()}), 2, "ext.data");
 }
 
 TEST_F(Cli, WithoutOnnxRuntimeTheExitCodeSaysSo) {

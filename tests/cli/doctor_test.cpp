@@ -5,6 +5,7 @@
 
 #include "cli/store_checks.hpp"
 #include "model_generator/model_generator.hpp"
+#include "support/models.hpp"
 #include "support/program.hpp"
 #include "util/text.hpp"
 
@@ -19,12 +20,7 @@ class Doctor : public ::testing::Test {
  protected:
   Doctor() { precast_.env["PRECAST_ASSUME_CPU_VENDOR"] = "intel"; }
 
-  stdfs::path tiny() {
-    const stdfs::path model = folder_ / "tiny.onnx";
-    const auto made = model_generator::generate({.output = model});
-    EXPECT_TRUE(made) << made.error().message;
-    return model;
-  }
+  stdfs::path tiny() { return make_model(folder_ / "tiny.onnx"); }
   nlohmann::json compile(std::vector<std::string> more = {}) {
     std::vector<std::string> arguments{"compile", tiny().native()};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -98,10 +94,7 @@ TEST_F(Doctor, AStoreInMemoryHashesAtEveryHit) {
   ASSERT_TRUE(stdfs::create_directory(memory));
   stdfs::permissions(memory, stdfs::perms::owner_all);
   precast_.env["PRECAST_CACHE_DIR"] = memory.native();
-  model_generator::Options options;
-  options.output = folder_ / "tiny.onnx";
-  ASSERT_TRUE(model_generator::generate(options));
-  ASSERT_EQ(precast_.run(precast_.fake({"compile", options.output.native()})).code, 0);
+  ASSERT_EQ(compile()["outcome"], "compiled");
   const auto stamps = check("store time stamps", 1);
   stdfs::remove_all(memory);
   EXPECT_EQ(stamps["ok"], false);

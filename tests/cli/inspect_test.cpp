@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "model_generator/model_generator.hpp"
+#include "support/models.hpp"
 #include "support/program.hpp"
 
 namespace precast::testing {
@@ -21,11 +22,7 @@ namespace stdfs = std::filesystem;
 class Inspect : public ::testing::Test {
  protected:
   stdfs::path make(const model_generator::Options& wanted) {
-    model_generator::Options options = wanted;
-    if (options.output.empty()) options.output = folder_ / "model.onnx";
-    const auto made = model_generator::generate(options);
-    EXPECT_TRUE(made) << made.error().message;
-    return options.output;
+    return make_model(wanted.output.empty() ? folder_ / "model.onnx" : wanted.output, wanted);
   }
   json inspect(const stdfs::path& model, std::vector<std::string> more = {}) {
     more.insert(more.end(), {"inspect", model.native()});

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "model_generator/model_generator.hpp"
+#include "support/models.hpp"
 #include "support/program.hpp"
 
 namespace precast::testing {
@@ -15,11 +16,7 @@ namespace stdfs = std::filesystem;
 class PublishCommand : public ::testing::Test {
  protected:
   stdfs::path tiny(const std::string& name = "tiny.onnx", std::uint64_t seed = 1) {
-    model_generator::Options options;
-    options.output = folder_ / name;
-    options.seed = seed;
-    EXPECT_TRUE(model_generator::generate(options));
-    return options.output;
+    return make_model(folder_ / name, {.output = {}, .seed = seed});
   }
   [[nodiscard]] std::vector<std::string> compile(const stdfs::path& model, std::vector<std::string> more) const {
     more.insert(more.begin(), {"compile", model.native()});

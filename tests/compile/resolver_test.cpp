@@ -10,6 +10,7 @@
 #include "fs/counting_file_system.hpp"
 #include "model_generator/model_generator.hpp"
 #include "session/prepared_session.hpp"
+#include "support/models.hpp"
 #include "support/program.hpp"
 
 namespace precast::compile {
@@ -64,14 +65,10 @@ class ResolverTest : public ::testing::Test {
                                                     .allow_telemetry = false});
   }
   stdfs::path model(const std::string& name = "model.onnx", bool external = true) {
-    model_generator::Options options;
-    options.output = folder_ / name;
-    options.external = external;
-    const auto made = model_generator::generate(options);
-    EXPECT_TRUE(made) << made.error().message;
+    const auto path = precast::testing::make_model(folder_ / name, {.output = {}, .external = external});
     // A digest of a file that changed within the clock's granularity is not remembered.
     std::this_thread::sleep_for(std::chrono::milliseconds(60));
-    return options.output;
+    return path;
   }
   Request request(const stdfs::path& path) {
     Request request;
@@ -309,7 +306,7 @@ TEST_F(ResolverTest, TheEpsOwnVerdictMakesAMissAndANewGeneration) {
 TEST_F(ResolverTest, ASessionHoldsItsLeaseAndComputesWhatTheSourceDoes) {
   const auto path = model();
   (void)resolve(request(path));
-  auto session = session::PreparedSession::open(catalog(), resolve(request(path)), {});
+  auto session = session::PreparedSession::open(*resolver_, request(path), resolve(request(path)));
   ASSERT_TRUE(session) << session.error().message;
   EXPECT_TRUE(session->resolution().lease.held());
   EXPECT_EQ(compiles(), 1U) << "opening compiled something";

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "integration/real_eps.hpp"
-#include "model_generator/model_generator.hpp"
+#include "support/models.hpp"
 #include "support/program.hpp"
 
 namespace precast::testing {
@@ -14,6 +14,14 @@ class Inspect : public ::testing::Test {
  protected:
   Inspect() { precast_.env["PRECAST_ASSUME_CPU_VENDOR"] = "intel"; }
 
+  // What the EP made of a small model.
+  stdfs::path compile(const RealEp& ep) {
+    std::vector<std::string> arguments{"compile", make_model(folder_ / "tiny.onnx").native()};
+    for (const std::string& argument : arguments_for(ep)) arguments.push_back(argument);
+    const auto compiled = precast_.json(arguments);
+    EXPECT_EQ(compiled["outcome"], "compiled") << compiled.dump(2);
+    return compiled["path"].get<std::string>();
+  }
   nlohmann::json inspect(const stdfs::path& model) {
     int code = -1;
     auto document = precast_.json({"inspect", model.native()}, &code);
@@ -34,32 +42,22 @@ TEST_F(Inspect, ARealModelOfEightBitWeightsThatItScalesItself) {
 }
 
 TEST_F(Inspect, WhatOpenVinoCompiledIsOptimalHere) {
-  const stdfs::path model = folder_ / "tiny.onnx";
-  ASSERT_TRUE(model_generator::generate({.output = model}));
-  std::vector<std::string> arguments{"compile", model.native()};
-  for (const std::string& argument : arguments_for(openvino())) arguments.push_back(argument);
-  const auto compiled = precast_.json(arguments);
-  ASSERT_EQ(compiled["outcome"], "compiled") << compiled.dump(2);
-  const auto document = inspect(compiled["path"].get<std::string>());
+  const auto model = compile(openvino());
+  const auto document = inspect(model);
   ASSERT_EQ(document["ep_context"].size(), 1U) << document.dump(2);
   EXPECT_EQ(document["ep_context"][0]["source"], "OpenVINOExecutionProvider");
   EXPECT_EQ(document["ep_context"][0]["present"], true);
   ASSERT_EQ(document["compatibility"].size(), 1U);
   EXPECT_EQ(document["compatibility"][0]["verdict"], "optimal") << document.dump(2);
   precast_.env.erase("PRECAST_ASSUME_CPU_VENDOR");
-  const auto elsewhere = inspect(compiled["path"].get<std::string>())["compatibility"][0];
+  const auto elsewhere = inspect(model)["compatibility"][0];
   EXPECT_TRUE(elsewhere["verdict"] == "optimal" || elsewhere["reason"].is_string()) << elsewhere.dump(2);
 }
 
 // QNN judges for the machine that it compiles for, which inspect is not told.
 TEST_F(Inspect, WhatQnnCompiledForAnotherMachineIsDescribed) {
-  const stdfs::path model = folder_ / "tiny.onnx";
-  ASSERT_TRUE(model_generator::generate({.output = model}));
-  std::vector<std::string> arguments{"compile", model.native()};
-  for (const std::string& argument : arguments_for(qnn())) arguments.push_back(argument);
-  const auto compiled = precast_.json(arguments);
-  ASSERT_EQ(compiled["outcome"], "compiled") << compiled.dump(2);
-  const auto document = inspect(compiled["path"].get<std::string>());
+  const auto model = compile(qnn());
+  const auto document = inspect(model);
   ASSERT_EQ(document["ep_context"].size(), 1U) << document.dump(2);
   EXPECT_EQ(document["ep_context"][0]["source"], "QNNExecutionProvider");
   ASSERT_EQ(document["compatibility"].size(), 1U);

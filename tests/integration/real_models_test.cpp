@@ -3,6 +3,7 @@
 
 #include "integration/real_eps.hpp"
 #include "model_generator/model_generator.hpp"
+#include "support/models.hpp"
 #include "support/program.hpp"
 
 namespace precast::testing {
@@ -16,10 +17,7 @@ std::filesystem::path minilm() {
 }
 
 std::filesystem::path generate(const Folder& folder, model_generator::Options options, const std::string& name) {
-  options.output = folder / name;
-  const auto made = model_generator::generate(options);
-  EXPECT_TRUE(made) << made.error().message;
-  return options.output;
+  return make_model(folder / name, std::move(options));
 }
 
 class RealModels : public ::testing::Test {

@@ -9,6 +9,7 @@
 
 #include "model_generator/model_generator.hpp"
 #include "store/store.hpp"
+#include "support/models.hpp"
 #include "support/program.hpp"
 
 namespace precast::testing {
@@ -20,12 +21,8 @@ namespace stdfs = std::filesystem;
 class Races : public ::testing::Test {
  protected:
   stdfs::path tiny(std::uint64_t seed, const std::string& name = {}) {
-    model_generator::Options options;
-    options.output = folder_ / (name.empty() ? "tiny" + std::to_string(seed) + ".onnx" : name);
-    options.seed = seed;
-    const auto made = model_generator::generate(options);
-    EXPECT_TRUE(made) << made.error().message;
-    return options.output;
+    return make_model(folder_ / (name.empty() ? "tiny" + std::to_string(seed) + ".onnx" : name),
+                      {.output = {}, .seed = seed});
   }
   std::vector<std::string> compile(const stdfs::path& model) const {
     return precast_.fake({"--json", "compile", model.native()});

@@ -177,5 +177,12 @@ TEST(Text, OneLineAndOneCell) {
   EXPECT_EQ(format_table({{"NAME", "N"}, {"a\nb", "1"}}), "NAME  N\na\\nb  1\n");
 }
 
+TEST(Text, AListSaysHowManyItLeavesOut) {
+  const std::vector<std::string> parts = {"a", "b", "c"};
+  EXPECT_EQ(listed(parts, 3), "a, b, c");
+  EXPECT_EQ(listed(parts, 2), "a, b and 1 more");
+  EXPECT_EQ(listed({}, 2), "");
+}
+
 }  // namespace
 }  // namespace precast::util
