@@ -8,13 +8,15 @@ declare -A below=(
   [fs]="util fs"
   [process]="util process"
   [model]="util fs model"
-  [ort]="util fs process model ort"
-  [identity]="util fs process model ort identity"
-  [store]="util fs process model ort identity store"
-  [compile]="util fs process model ort identity store compile"
-  [session]="util fs process model ort identity store compile session"
-  [api]="util fs process model ort identity store compile session api"
-  [cli]="util fs process model ort identity store compile session cli"
+  [tensor]="util fs model tensor"
+  [ort]="util fs process model tensor ort"
+  [identity]="util fs process model tensor ort identity"
+  [store]="util fs process model tensor ort identity store"
+  [compile]="util fs process model tensor ort identity store compile"
+  [session]="util fs process model tensor ort identity store compile session"
+  [api]="util fs process model tensor ort identity store compile session api"
+  [bench]="util fs process model tensor ort identity store compile session bench"
+  [cli]="util fs process model tensor ort identity store compile session bench cli"
 )
 bad=0
 checked=0
@@ -29,7 +31,7 @@ for layer in "${!below[@]}"; do
     esac
   done < <(grep -rhoHE '^#include "[^"]+"' "src/$layer" | sed -E 's/:#include "([^"]+)"/:\1/')
 done
-for layer in util fs process model identity store; do
+for layer in util fs process model tensor identity store; do
   # json_fwd.hpp only declares; it costs nothing.
   if grep -HE '^#include [<"](nlohmann|fmt|CLI|spdlog|onnxruntime)' "src/$layer"/*.hpp | grep -v json_fwd; then
     echo "a header of $layer sees json, fmt, CLI11, spdlog or ORT"
