@@ -69,6 +69,7 @@ class PRECAST_API CompiledModel {
   [[nodiscard]] Outcome outcome() const;
   [[nodiscard]] const std::string& reason() const;               // why a miss, uncached or failed; empty on a hit
   [[nodiscard]] const std::optional<Error>& error() const;       // the same, with its code and hint
+  [[nodiscard]] const std::string& validation() const;           // with CompileOptions::validate: what it showed
   [[nodiscard]] const std::string& key() const;                  // 64 hex, or empty
   [[nodiscard]] const std::string& generation() const;           // UUID, or empty
   [[nodiscard]] const std::vector<Artifact>& artifacts() const;  // of a stored generation, the model first
@@ -91,6 +92,11 @@ class PRECAST_API CompileCache {
   // Errors: bad_input, not_found (model, option, option file), ep_unavailable (EP, device), cancelled. Whatever else
   // goes wrong gives the source model, and says why.
   [[nodiscard]] Result<CompiledModel> resolve(const std::filesystem::path& model, const CompileOptions& options) const;
+  // With session options of the caller's own, to which those of `options` are added. Nobody can tell what is in them,
+  // so nothing is looked up or stored: the model is compiled in this process (Isolation::in_process), for this answer
+  // alone, and deleted with it. They must not name an EP: `options` does. They are copied.
+  [[nodiscard]] Result<CompiledModel> resolve(const std::filesystem::path& model, const CompileOptions& options,
+                                              const Ort::SessionOptions& session_options) const;
   // For a model in memory there is no source path to give: path() is empty where it would be the source.
   [[nodiscard]] Result<CompiledModel> resolve(const ModelBytes& model, const CompileOptions& options) const;
 

@@ -19,6 +19,13 @@
 
 namespace precast {
 
+enum class Isolation : std::uint8_t {
+  process,  // in precast-worker: an EP that crashes or hangs ends that, not the caller
+  // In the calling process, for hosts that cannot ship precast-worker. The EP's crash is the host's, `compile_timeout`
+  // and stopping do not end its call, and what it prints goes to the host's descriptors. Stored apart from the others.
+  in_process,
+};
+
 struct CompileOptions {
   std::string ep = "auto";      // alias or ORT's name, any case; "name@source" pins where it comes from
   std::string device = "auto";  // "auto", "cpu", "gpu", "npu"
@@ -31,6 +38,12 @@ struct CompileOptions {
   std::vector<std::string> option_files;                // provider options that name a file whose bytes matter
   std::vector<std::filesystem::path> extra_files;       // that belong to the EP's identity
   std::vector<std::string> worker_environment;          // names of variables that the compiling process gets
+
+  // Run what was compiled (or hit) once, on made-up inputs, beside the source on ORT's CPU EP: an output that is not
+  // finite where the source's is, or a cosine below 0.99, is a failed compile. What cannot be run, or takes longer than
+  // a minute, counts as good, and CompiledModel::validation() says so.
+  bool validate = false;
+  Isolation isolation = Isolation::process;
 
   bool rebuild = false;       // no look-up, no remembered failure; a failure leaves the stored entry
   bool no_cache = false;      // neither reads nor writes the store

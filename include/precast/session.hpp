@@ -37,17 +37,11 @@
 #include <onnxruntime_cxx_api.h>
 
 #include "precast/compile_cache.hpp"
+#include "precast/tensor_info.hpp"
 
 namespace precast {
 
 using Tensors = std::map<std::string, Ort::Value, std::less<>>;  // by name
-
-struct TensorInfo {
-  std::string name;
-  std::string dtype;                    // as NumPy names it: "float32", "int64", ...; empty: not a tensor
-  std::vector<std::int64_t> shape;      // -1: not fixed
-  std::vector<std::string> dimensions;  // symbolic names, "" where there is none; as many as shape
-};
 
 // Options of a perf window: the same generation, opened with other run-time options.
 struct PerfOptions {
@@ -63,6 +57,10 @@ class PRECAST_API Session {
  public:
   // Nothing happens yet. The options are copied; the caller's are never changed.
   Session(CompileCache cache, std::filesystem::path model, CompileOptions options);
+  // With session options of the caller's own, to which those of `options` are added (CompileCache::resolve says what
+  // that means for the cache). They are copied.
+  Session(CompileCache cache, std::filesystem::path model, CompileOptions options,
+          const Ort::SessionOptions& session_options);
   // The bytes must outlive the session. running_path() is empty while the source runs.
   Session(CompileCache cache, ModelBytes model, CompileOptions options);
   ~Session();

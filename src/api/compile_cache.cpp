@@ -32,6 +32,8 @@ Result<compile::Request> api::to_request(const std::filesystem::path& model, con
   request.session.optimization_level = options.optimization_level;
   request.session.free_dimensions = options.free_dimensions;
   request.embed = options.embed;
+  request.validate = options.validate;
+  request.in_process = options.isolation == Isolation::in_process;
   request.strict_options = options.strict_options;
   request.extra_file_options = options.option_files;
   for (const auto& file : options.extra_files) request.extra_files.push_back(identity::logical_absolute(file));
@@ -54,6 +56,15 @@ Result<compile::Request> api::to_request(const ModelBytes& model, const CompileO
   return request;
 }
 
+Result<std::shared_ptr<const Ort::SessionOptions>> api::copy_of(const Ort::SessionOptions& options) {
+  try {
+    return std::make_shared<const Ort::SessionOptions>(options.Clone());
+  } catch (const Ort::Exception& exception) {
+    return std::unexpected(
+        ort::to_error(exception, "ONNX Runtime does not copy the session options", ErrorCode::bad_input));
+  }
+}
+
 CompiledModel::CompiledModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CompiledModel::~CompiledModel() = default;
 CompiledModel::CompiledModel(CompiledModel&&) noexcept = default;
@@ -73,6 +84,9 @@ const std::string& CompiledModel::reason() const {
 }
 const std::optional<Error>& CompiledModel::error() const {
   return state_->resolution.error;
+}
+const std::string& CompiledModel::validation() const {
+  return state_->resolution.validation;
 }
 const std::string& CompiledModel::key() const {
   return state_->resolution.key;
@@ -150,6 +164,14 @@ Result<CompileCache> CompileCache::open(const Runtime& runtime, const CacheOptio
 
 Result<CompiledModel> CompileCache::resolve(const std::filesystem::path& model, const CompileOptions& options) const {
   PRECAST_TRY_ASSIGN(const auto request, api::to_request(model, options));
+  return answer(*state_->resolver, request);
+}
+
+Result<CompiledModel> CompileCache::resolve(const std::filesystem::path& model, const CompileOptions& options,
+                                            const Ort::SessionOptions& session_options) const {
+  PRECAST_TRY_ASSIGN(auto request, api::to_request(model, options));
+  PRECAST_TRY_ASSIGN(request.session.base, api::copy_of(session_options));
+  request.accept_private = true;
   return answer(*state_->resolver, request);
 }
 

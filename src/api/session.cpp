@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "api/state.hpp"
-#include "api/tensors.hpp"
+#include "ort/inference.hpp"
 #include "session/prepared_session.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
@@ -18,7 +18,10 @@ struct Session::State {
       : cache(std::move(given_cache)), model(std::move(given_model)), options(std::move(given_options)) {}
 
   [[nodiscard]] Result<compile::Request> request() const {
-    return std::visit([&](const auto& source) { return api::to_request(source, options); }, model);
+    PRECAST_TRY_ASSIGN(auto request,
+                       std::visit([&](const auto& source) { return api::to_request(source, options); }, model));
+    request.session.base = own_options;
+    return request;
   }
   [[nodiscard]] std::filesystem::path name() const {
     const auto* path = std::get_if<std::filesystem::path>(&model);
@@ -37,7 +40,8 @@ struct Session::State {
   CompileCache cache;
   std::variant<std::filesystem::path, ModelBytes> model;
   CompileOptions options;
-  std::optional<Error> refused;  // why it could not be opened; until reset()
+  std::shared_ptr<const Ort::SessionOptions> own_options;  // the caller's, or null
+  std::optional<Error> refused;                            // why it could not be opened; until reset()
   std::optional<session::PreparedSession> prepared;
   std::vector<TensorInfo> inputs;
   std::vector<TensorInfo> outputs;
@@ -68,8 +72,8 @@ Result<void> Session::State::open() {
 
 Result<void> Session::State::take_infos() {
   try {
-    inputs = api::inputs_of(prepared->native());
-    outputs = api::outputs_of(prepared->native());
+    inputs = ort::inputs_of(prepared->native());
+    outputs = ort::outputs_of(prepared->native());
     return {};
   } catch (const Ort::Exception& exception) {
     return std::unexpected(to_error(exception, "cannot read the model's inputs and outputs"));
@@ -95,6 +99,16 @@ void Session::State::record(double ms) {
 
 Session::Session(CompileCache cache, std::filesystem::path model, CompileOptions options)
     : state_(std::make_unique<State>(std::move(cache), std::move(model), std::move(options))) {}
+Session::Session(CompileCache cache, std::filesystem::path model, CompileOptions options,
+                 const Ort::SessionOptions& session_options)
+    : Session(std::move(cache), std::move(model), std::move(options)) {
+  auto copied = api::copy_of(session_options);
+  if (copied) {
+    state_->own_options = std::move(*copied);
+  } else {
+    state_->refused = copied.error();
+  }
+}
 Session::Session(CompileCache cache, ModelBytes model, CompileOptions options)
     : state_(std::make_unique<State>(std::move(cache), std::move(model), std::move(options))) {}
 Session::~Session() = default;
@@ -135,31 +149,10 @@ Result<std::vector<TensorInfo>> Session::outputs() const {
 
 Result<Tensors> Session::run(const Tensors& inputs) {
   PRECAST_TRY(open());
-  try {
-    PRECAST_TRY(api::check_inputs(state_->inputs, inputs));
-    std::vector<const char*> input_names;
-    std::vector<const OrtValue*> input_values;
-    for (const auto& [name, value] : inputs) {
-      input_names.push_back(name.c_str());
-      input_values.push_back(value);
-    }
-    std::vector<const char*> output_names;
-    for (const TensorInfo& info : state_->outputs) output_names.push_back(info.name.c_str());
-    std::vector<Ort::Value> values;
-    values.reserve(output_names.size());
-    for (std::size_t i = 0; i < output_names.size(); ++i) values.emplace_back(nullptr);
-    static_assert(sizeof(Ort::Value) == sizeof(OrtValue*));
-    const util::Stopwatch watch;
-    Ort::ThrowOnError(Ort::GetApi().Run(state_->prepared->native(), nullptr, input_names.data(), input_values.data(),
-                                        input_values.size(), output_names.data(), output_names.size(),
-                                        reinterpret_cast<OrtValue**>(values.data())));
-    state_->record(watch.elapsed_ms());
-    Tensors outputs;
-    for (std::size_t i = 0; i < values.size(); ++i) outputs.emplace(state_->outputs[i].name, std::move(values[i]));
-    return outputs;
-  } catch (const Ort::Exception& exception) {
-    return std::unexpected(to_error(exception, "the inference on " + util::quoted(state_->name()) + " failed"));
-  }
+  PRECAST_TRY_ASSIGN(auto done, ort::infer(state_->prepared->native(), state_->inputs, state_->outputs, inputs,
+                                           "the inference on " + util::quoted(state_->name()) + " failed"));
+  state_->record(done.ms);
+  return std::move(done.outputs);
 }
 
 std::filesystem::path Session::running_path() const {

@@ -38,6 +38,7 @@ namespace api {
 
 [[nodiscard]] Result<compile::Request> to_request(const std::filesystem::path& model, const CompileOptions& options);
 [[nodiscard]] Result<compile::Request> to_request(const ModelBytes& model, const CompileOptions& options);
+[[nodiscard]] Result<std::shared_ptr<const Ort::SessionOptions>> copy_of(const Ort::SessionOptions& options);
 
 }  // namespace api
 

@@ -11,6 +11,7 @@
 #include "cli/progress.hpp"
 #include "cli/publishing.hpp"
 #include "cli/result_json.hpp"
+#include "compile/sharing.hpp"
 #include "util/text.hpp"
 
 namespace precast::cli {
@@ -22,6 +23,7 @@ struct Options {
   CompileOptions compile;
   PublishOptions publish;
   unsigned jobs = 0;
+  bool share_weights = false;
 };
 
 struct Answer {
@@ -29,6 +31,12 @@ struct Answer {
   CommandTimings timings;
   std::filesystem::path published;
   std::optional<Error> unpublished;  // why an output that was asked for is not there
+  bool asked_for_no_cache = false;
+
+  // What was compiled is where the user wanted it, and nowhere else.
+  [[nodiscard]] bool is_published_only() const {
+    return resolution && resolution->private_generation && !published.empty();
+  }
 };
 
 // "compiled 'x.onnx' for OpenVINOExecutionProvider/cpu in 1.2 s (no entry for this identity)"
@@ -72,6 +80,7 @@ Answer compile_one(Context& context, compile::Resolver& resolver, compile::Reque
   Answer answer;
   util::Stopwatch watch;
   request.model = model;
+  answer.asked_for_no_cache = request.no_cache;
   if (const auto checked = check_output(context, options.publish, request); !checked) {
     answer.resolution = std::unexpected(checked.error());
     return answer;
@@ -91,8 +100,18 @@ void say(Context& context, const std::string& model, const Answer& answer) {
     context.output.error(answer.resolution.error());
     return;
   }
+  if (answer.resolution->private_generation && answer.unpublished) {
+    context.output.error(*answer.unpublished);
+    return;
+  }
   const compile::Resolution& r = *answer.resolution;
   if (context.options.verbosity > 0) context.output.note(details(r));
+  if (!r.validation.empty()) context.output.note("validation: " + r.validation);
+  if (answer.is_published_only()) {
+    if (!answer.asked_for_no_cache) context.output.warn("compiled, but not kept: " + r.reason);
+    context.output.note("compiled and published: " + util::quoted(answer.published));
+    return;
+  }
   if (r.outcome != compile::Outcome::failed && r.outcome != compile::Outcome::uncached) {
     context.output.note(sentence(model, answer));
     if (!answer.published.empty()) context.output.note("published: " + util::quoted(answer.published));
@@ -109,12 +128,17 @@ void say(Context& context, const std::string& model, const Answer& answer) {
 
 int code_of(const Answer& answer, bool strict) {
   if (answer.unpublished) return exit_code_of(*answer.unpublished, strict);
+  if (answer.is_published_only() && (answer.asked_for_no_cache || !strict)) return kDone;
   return answer.resolution ? exit_code_of(*answer.resolution, strict) : exit_code_of(answer.resolution.error(), strict);
 }
 
 nlohmann::json json_of(const std::string& model, const Answer& answer) {
   nlohmann::json result = answer.resolution ? to_json(*answer.resolution, answer.timings, answer.published)
                                             : nlohmann::json{{"error", to_json(answer.resolution.error())}};
+  if (answer.is_published_only()) {
+    result["path"] = result["published"];  // the generation ends with this process
+    result.erase("error");
+  }
   if (answer.unpublished) result["error"] = to_json(*answer.unpublished);
   result["model"] = util::escape_invalid_utf8(model);
   return result;
@@ -144,23 +168,64 @@ std::vector<Answer> compile_all(Context& context, compile::Resolver& resolver, c
   return answers;
 }
 
+// All of them in one worker, one after the other; then each is published, with the binaries under names of the first.
+std::vector<Answer> compile_together(Context& context, compile::Resolver& resolver, const compile::Request& request,
+                                     const Options& options) {
+  std::vector<Answer> answers(options.models.size());
+  util::Stopwatch watch;
+  Result<std::vector<compile::Resolution>> resolutions = fail(ErrorCode::internal, "not run");
+  {
+    ProgressReporter progress(context.output, std::to_string(options.models.size()) + " models");
+    resolutions = compile::compile_sharing(resolver, request, {options.models.begin(), options.models.end()},
+                                           progress.observer());
+  }
+  PublishOptions publishing = options.publish;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    Answer& answer = answers[i];
+    answer.asked_for_no_cache = true;  // that it is not stored was said by whoever asked for it
+    answer.resolution =
+        resolutions ? Result<compile::Resolution>(std::move((*resolutions)[i])) : std::unexpected(resolutions.error());
+    compile::Request one = request;
+    one.model = options.models[i];
+    if (i > 0 && answers.front().unpublished) {
+      answer.unpublished = answers.front().unpublished;
+    } else {
+      publish(context, publishing, one, answer);
+    }
+    if (i == 0) publishing.binary_stem = answer.published.stem().native();
+    answer.timings.total = watch.elapsed_ms();
+    answer.timings.startup = context.runtime_load_ms();
+    if (answer.resolution || i == 0) say(context, options.models[i], answer);
+  }
+  return answers;
+}
+
+Result<void> check_sharing(const Options& options) {
+  if (!options.share_weights || !options.publish.output_dir.empty()) return {};
+  return fail(ErrorCode::bad_input, "--share-weights keeps nothing in the store", {},
+              "say with --output-dir where the compiled models go");
+}
+
 int run_compile(Context& context, const Options& options) {
-  const auto request = make_request(options.compile, context.options);
+  auto request = make_request(options.compile, context.options);
   if (!request) return report_error(context, "compile", request.error());
   if (const auto checked = check_publish_options(options.publish, options.models); !checked) {
     return report_error(context, "compile", checked.error());
   }
-  if (request->no_cache) {
+  if (const auto checked = check_sharing(options); !checked) return report_error(context, "compile", checked.error());
+  if (request->no_cache && !options.publish.wanted()) {
     return report_error(context, "compile",
                         {ErrorCode::bad_input,
                          "compile --no-cache would keep nothing",
                          {},
-                         "leave --no-cache out, or use resolve --no-cache with --open or --exec"});
+                         "leave --no-cache out, or say with -o where the compiled model goes"});
   }
+  request->accept_private = options.publish.wanted();
   context.look_only_for(request->target.ep);
-  const auto resolver = context.resolver();
+  const auto resolver = context.resolver(!request->no_cache);
   if (!resolver) return report_error(context, "compile", resolver.error());
-  const std::vector<Answer> answers = compile_all(context, **resolver, *request, options);
+  const std::vector<Answer> answers = options.share_weights ? compile_together(context, **resolver, *request, options)
+                                                            : compile_all(context, **resolver, *request, options);
   int code = kDone;
   for (const Answer& answer : answers) {
     const int one = code_of(answer, context.options.strict);
@@ -191,11 +256,15 @@ void add_compile_command(CLI::App& app, Body& chosen) {
   add_publish_options(*command, options->publish);
   command->add_option("-j,--jobs", options->jobs, "Models compiled at the same time (default: as many as cores)")
       ->check(CLI::Range(1U, 256U));
+  command->add_flag("--share-weights", options->share_weights,
+                    "Compile the models together, with one context binary for all where the EP can (QNN)");
   command->footer(
       "Examples:\n"
       "  precast compile model.onnx --ep openvino\n"
       "  precast compile model.onnx --ep qnn --ep-options soc_model=60 --ep-options htp_arch=73\n"
       "  precast compile model.onnx --ep openvino -o model_ctx.onnx\n"
+      "  precast compile model.onnx --ep openvino --no-cache --output-dir compiled\n"
+      "  precast compile prefill.onnx decode.onnx --ep qnn --ep-options soc_model=60 --share-weights --output-dir out\n"
       "  precast compile *.onnx --ep openvino --jobs 2 --output-dir compiled --json\n\n"
       "Exit codes: 0 hit, compiled or precompiled; 1 failed; 2 bad input; 3 EP not available; 5 nothing to compile;\n"
       "6 timed out; 7 the cache cannot work (--strict); 130 interrupted.");

@@ -31,6 +31,8 @@ void add_compile_options(CLI::App& command, CompileOptions& options) {
       ->allow_extra_args(false)
       ->type_name("NAME");
   command.add_flag("--embed", options.embed, "Context binary inside the model file instead of beside it");
+  command.add_flag("--validate", options.validate,
+                   "Run it once beside the source on the CPU; what computes something else is not used");
   command
       .add_option("--optimization-level", options.optimization_level,
                   "ORT graph optimization before the compile: disable (default), basic, extended, all")
@@ -77,6 +79,7 @@ Result<compile::Request> make_request(const CompileOptions& options, const Globa
     PRECAST_TRY_ASSIGN(request.session.optimization_level, ort::parse_optimization_level(options.optimization_level));
   }
   request.embed = options.embed;
+  request.validate = options.validate;
   request.strict_options = globals.strict_options;
   request.extra_file_options = options.ep_option_files;
   for (const std::string& file : globals.ep_extra_files) {

@@ -21,6 +21,7 @@ struct CompileOptions {
   std::vector<std::string> ep_option_files;
   std::vector<std::string> worker_env;
   bool embed = false;
+  bool validate = false;
   std::string optimization_level;
   std::string compile_timeout = "30m";
   std::string lock_timeout;

@@ -56,21 +56,25 @@ Result<store::Store*> Context::store(bool create) {
   return store_.get();
 }
 
-Result<compile::Resolver*> Context::resolver() {
+Result<compile::Resolver*> Context::resolver(bool use_store) {
   std::string problem;
-  auto opened = store();
-  if (!opened) {
-    if (options.strict)
-      return std::unexpected(Error{ErrorCode::busy, opened.error().message, opened.error().path, opened.error().hint});
-    problem = opened.error().message;
-    const std::string& hint = opened.error().hint;
-    output.warn("running without the cache: " + problem + (hint.empty() ? "" : "; " + hint));
+  store::Store* usable = nullptr;
+  if (use_store) {
+    const auto opened = store();
+    if (opened) {
+      usable = *opened;
+    } else {
+      const Error& error = opened.error();
+      if (options.strict) return std::unexpected(Error{ErrorCode::busy, error.message, error.path, error.hint});
+      problem = error.message;
+      output.warn("running without the cache: " + problem + (error.hint.empty() ? "" : "; " + error.hint));
+    }
   }
   const std::lock_guard guard(mutex_);
   if (!resolver_) {
     resolver_ = std::make_unique<compile::Resolver>(compile::Services{.file_system = file_system(),
                                                                       .catalog = [this] { return catalog(); },
-                                                                      .store = opened ? *opened : nullptr,
+                                                                      .store = usable,
                                                                       .store_problem = problem,
                                                                       .worker = {},
                                                                       .cancel = &cancel,

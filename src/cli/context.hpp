@@ -37,8 +37,8 @@ class Context {
   [[nodiscard]] double runtime_load_ms() const { return runtime_load_ms_.load(); }
   // The store, or why it cannot work. Who only looks at it does not `create` it: not_found.
   [[nodiscard]] Result<store::Store*> store(bool create = true);
-  // Warns once when the store cannot work (an error under --strict).
-  [[nodiscard]] Result<compile::Resolver*> resolver();
+  // Warns when the store cannot work (an error under --strict). Without `use_store` (--no-cache) it is not opened.
+  [[nodiscard]] Result<compile::Resolver*> resolver(bool use_store);
   [[nodiscard]] Result<ort::DiscoveryOptions> discovery_options() const;
   // Keeps something alive until the process ends, undestroyed: an EP that crashes while unloading cannot change an exit
   // code.

@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "compile/work_folder.hpp"
+#include "identity/hashing_digester.hpp"
 #include "identity/links.hpp"
 #include "store/publish.hpp"
 #include "util/text.hpp"
@@ -35,6 +37,46 @@ std::vector<std::filesystem::path> named_files(const PublishOptions& options, co
   return files;
 }
 
+// Of a private generation, which no marker describes.
+Result<std::vector<store::Artifact>> artifacts_in(Context& context, const std::filesystem::path& model) {
+  const std::filesystem::path folder = model.parent_path();
+  PRECAST_TRY_ASSIGN(const auto entries, context.file_system().list(folder));
+  std::vector<store::Artifact> artifacts;
+  for (const fs::DirEntry& entry : entries) {
+    if (entry.name == store::kLogName) continue;
+    PRECAST_TRY_ASSIGN(const auto hashed,
+                       identity::hash_file(context.file_system(), folder / entry.name, &context.cancel));
+    artifacts.push_back({entry.name, hashed.stat.size, hashed.sha256});
+  }
+  std::ranges::partition(artifacts, [&](const store::Artifact& one) { return one.path == model.filename(); });
+  return artifacts;
+}
+
+// Where there is no store, publishing has one of its own for as long as it takes: nothing is known of earlier
+// publications then, so nothing of them is taken away.
+struct PublishingStore {
+  std::unique_ptr<store::Store> own;
+  store::Store* store = nullptr;
+};
+
+Result<PublishingStore> publishing_store(Context& context, const compile::Request& request,
+                                         const compile::Resolution& resolution) {
+  PublishingStore result;
+  if (!request.no_cache) {
+    const auto store = context.store();
+    if (store && (*store)->writable()) result.store = *store;
+    if (!store && !resolution.private_owner) return std::unexpected(store.error());
+  }
+  if (result.store != nullptr) return result;
+  store::StoreOptions opening;
+  opening.root = resolution.private_owner->work_folder() / "publishing";
+  opening.allow_network = true;
+  opening.cancel = &context.cancel;
+  PRECAST_TRY_ASSIGN(result.own, store::Store::open(context.file_system(), opening));
+  result.store = result.own.get();
+  return result;
+}
+
 }  // namespace
 
 void add_publish_options(CLI::App& command, PublishOptions& options) {
@@ -51,8 +93,8 @@ void add_publish_options(CLI::App& command, PublishOptions& options) {
 
 Result<void> check_output(Context& context, const PublishOptions& options, const compile::Request& request) {
   if (options.output.empty()) return {};
-  const auto store = context.store();
-  if (!store) return {};  // said where the store is used
+  const auto store = context.store(!request.no_cache);
+  if (!store) return {};  // said where the store is used, if it is
   store::PublishRequest wanted;
   wanted.output = identity::logical_absolute(options.output);
   wanted.inputs = named_files(options, request);
@@ -87,8 +129,8 @@ Result<std::optional<std::filesystem::path>> publish_resolution(Context& context
     return fail(ErrorCode::unsupported, util::quoted(model) + " has EPContext nodes already: nothing is published",
                 model, "copy the model and its binaries, or compile the model that it was made from");
   }
-  if (resolution.generation.empty()) return std::nullopt;
-  PRECAST_TRY_ASSIGN(store::Store* const store, context.store());
+  if (!resolution.compiled_model()) return std::nullopt;
+  PRECAST_TRY_ASSIGN(const PublishingStore to, publishing_store(context, request, resolution));
   store::PublishRequest wanted;
   wanted.output =
       store::output_path({.file = absolute_or_none(options.output), .folder = absolute_or_none(options.output_dir)},
@@ -96,10 +138,16 @@ Result<std::optional<std::filesystem::path>> publish_resolution(Context& context
   wanted.inputs = resolution.source_files;
   for (auto& file : named_files(options, request)) wanted.inputs.push_back(std::move(file));
   wanted.overwrite = options.overwrite;
+  wanted.binary_stem = options.binary_stem;
   wanted.wait.timeout = request.lock_timeout;
   wanted.wait.cancel = &context.cancel;
-  const store::PublishSource source{.folder = resolution.path.parent_path(), .artifacts = resolution.artifacts};
-  PRECAST_TRY_ASSIGN(const auto published, store::publish(*store, source, wanted));
+  store::PublishSource source{.folder = resolution.path.parent_path(),
+                              .artifacts = resolution.artifacts,
+                              .model = resolution.path.filename().native()};
+  if (resolution.private_owner) {
+    PRECAST_TRY_ASSIGN(source.artifacts, artifacts_in(context, resolution.path));
+  }
+  PRECAST_TRY_ASSIGN(const auto published, store::publish(*to.store, source, wanted));
   return std::optional(published.model);
 }
 

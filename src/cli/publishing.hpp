@@ -14,6 +14,7 @@ struct PublishOptions {
   std::string output;      // -o
   std::string output_dir;  // --output-dir
   bool overwrite = false;
+  std::string binary_stem;          // of models that share binaries
   std::vector<std::string> models;  // all of the command: none is ever replaced
   [[nodiscard]] bool wanted() const { return !output.empty() || !output_dir.empty(); }
 };

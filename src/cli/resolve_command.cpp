@@ -96,7 +96,7 @@ int run_resolve(Context& context, const Options& options) {
   request->model = options.model;
   request->accept_private = options.open || options.exec;
   context.look_only_for(request->target.ep);
-  const auto resolver = context.resolver();
+  const auto resolver = context.resolver(!request->no_cache);
   if (!resolver) return report_error(context, "resolve", resolver.error());
   Result<compile::Resolution> resolution = fail(ErrorCode::internal, "not run");
   {
@@ -106,6 +106,7 @@ int run_resolve(Context& context, const Options& options) {
   if (!resolution) return report_error(context, "resolve", resolution.error());
   if (context.options.verbosity > 0) context.output.note(details(*resolution));
   const bool strict = options.require_compiled || context.options.strict;
+  if (!resolution->validation.empty()) context.output.note("validation: " + resolution->validation);
   if (!resolution->compiled_model()) {
     if (strict) return refuse(context, *resolution);
     const std::string hint = resolution->error ? resolution->error->hint : std::string();

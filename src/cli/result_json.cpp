@@ -83,6 +83,7 @@ json to_json(const compile::Resolution& resolution, const CommandTimings& timing
               {"device", std::string(ort::to_string(target.device.device_class))},
               {"target", target_json(target)},
               {"artifacts", artifacts},
+              {"validation", text_or_null(resolution.validation)},
               {"timings_ms",
                {{"startup", rounded(timings.startup)},
                 {"ep_registration", rounded(t.ep_registration)},
@@ -97,6 +98,7 @@ json to_json(const compile::Resolution& resolution, const CommandTimings& timing
                 {"publish", rounded(timings.publish)},
                 {"session_open", rounded(timings.session_open)},
                 {"total", rounded(timings.total)}}}};
+  if (timings.run) result["timings_ms"]["run"] = rounded(*timings.run);
   if (resolution.error && resolution.outcome != compile::Outcome::hit &&
       resolution.outcome != compile::Outcome::compiled) {
     result["error"] = to_json(*resolution.error);

@@ -1,6 +1,7 @@
 // Answers as JSON (README, "JSON"). Times are milliseconds, sizes bytes, instants RFC 3339 UTC.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -20,6 +21,7 @@ namespace precast::cli {
 struct CommandTimings {
   double startup = 0;
   double session_open = 0;
+  std::optional<double> run;
   double publish = 0;
   double total = 0;
 };

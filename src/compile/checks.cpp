@@ -1,6 +1,5 @@
 #include "compile/checks.hpp"
 
-#include "store/layout.hpp"
 #include "util/text.hpp"
 #include "util/try.hpp"
 
@@ -46,8 +45,8 @@ Result<void> check_reference(fs::FileSystem& fs, const std::filesystem::path& fo
 }  // namespace
 
 Result<model::ModelFacts> check_compiled(fs::FileSystem& fs, const std::filesystem::path& folder,
-                                         const std::string& ep_name) {
-  const std::filesystem::path path = folder / store::kModelName;
+                                         const std::string& ep_name, std::string_view name) {
+  const std::filesystem::path path = folder / name;
   auto facts = model::read_model(fs, path);
   if (!facts) return std::unexpected(bad("its result does not parse: " + facts.error().message, path));
   if (facts->ep_context_nodes.empty()) return std::unexpected(bad("its result has no EPContext node", path));

@@ -5,6 +5,7 @@
 
 #include "compile/cache_options.hpp"
 #include "compile/checks.hpp"
+#include "compile/compile_here.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
 #include "util/try.hpp"
@@ -194,9 +195,7 @@ JobResult judge(const Job& job, const std::filesystem::path& worker, WorkerOutco
   return result;
 }
 
-}  // namespace
-
-JobResult run_job(const Job& job, Timings& timings) {
+JobResult compile_in_worker(const Job& job, Timings& timings) {
   JobResult result;
   const auto worker = find_worker(job.services.file_system, job.services.worker);
   if (!worker) {
@@ -212,13 +211,119 @@ JobResult run_job(const Job& job, Timings& timings) {
   }
   if (job.on_stage) job.on_stage(Stage::checking);
   result = judge(job, *worker, *outcome);
-  forget_work_folder(job, result);
-  recognise_deleted_folder(job, result);
   take_timings(*outcome, timings);
   return result;
 }
 
-Result<bool> opens_in_worker(const Job& job, const std::filesystem::path& compiled) {
+Validation validate_in_worker(const Job& job, const std::filesystem::path& compiled) {
+  constexpr std::string_view kLog = "validate.log";
+  const auto worker = find_worker(job.services.file_system, job.services.worker);
+  if (!worker) return {Validation::End::unknown, worker.error().message};
+  WorkerRequest request = make_request(job);
+  request.action = WorkerAction::validate;
+  request.output = compiled;
+  WorkerRun run = make_run(job, *worker, std::move(request), std::string(kLog));
+  run.deadline = job.request.validation_limit;
+  const auto outcome = run_worker(job.services.file_system, run);
+  (void)job.services.file_system.unlink(run.log);  // made by run_worker, if at all; not an artifact
+  if (!outcome) return {Validation::End::unknown, outcome.error().message};
+  if (outcome->cancelled) return {Validation::End::cancelled, {}};
+  if (outcome->validated) {
+    const std::string& difference = outcome->validated->message;
+    return {difference.empty() ? Validation::End::agrees : Validation::End::differs, difference};
+  }
+  if (outcome->timed_out) {
+    return {Validation::End::unknown, "it takes longer than " + util::format_duration(job.request.validation_limit)};
+  }
+  if (outcome->failed) return {Validation::End::unknown, outcome->failed->message};
+  return {Validation::End::unknown, "the worker ended: " + outcome->exit.describe()};
+}
+
+void validate(const Job& job, JobResult& result) {
+  const Validation validation = validate_compiled(job, job.folder.output_folder() / store::kModelName);
+  if (validation.end == Validation::End::cancelled) {
+    result.end = JobEnd::cancelled;
+    result.error = {
+        ErrorCode::cancelled, "interrupted while validating " + util::quoted(job.request.model), job.request.model, {}};
+  } else if (validation.end == Validation::End::differs) {
+    result.end = JobEnd::compile_failed;
+    result.error = validation_error(job, validation);
+  } else {
+    result.validation = in_words(validation);
+  }
+}
+
+}  // namespace
+
+JobResult run_job(const Job& job, Timings& timings) {
+  const bool here = job.request.compiles_here();
+  JobResult result = here ? compile_here(job, timings) : compile_in_worker(job, timings);
+  if (here) recognise_full_disk(job, result);
+  if (result.end == JobEnd::good && job.request.validate) {
+    util::Stopwatch watch;
+    validate(job, result);
+    timings.check += watch.elapsed_ms();
+  }
+  forget_work_folder(job, result);
+  recognise_deleted_folder(job, result);
+  return result;
+}
+
+JobResult run_sharing_job(const Job& job, std::vector<SharingModel> models, Timings& timings) {
+  JobResult result;
+  fs::FileSystem& fs = job.services.file_system;
+  const auto worker = find_worker(fs, job.services.worker);
+  if (!worker) {
+    result.error = worker.error();
+    return result;
+  }
+  if (job.on_stage) job.on_stage(Stage::compiling);
+  WorkerRequest request = make_request(job);
+  request.action = WorkerAction::compile_sharing;
+  request.open_sharing = !job.settings.target.simulated;
+  request.sharing = models;
+  const auto outcome = run_worker(fs, make_run(job, *worker, std::move(request), std::string(store::kLogName)));
+  if (!outcome) {
+    result.error = outcome.error();
+    return result;
+  }
+  take_timings(*outcome, timings);
+  if (!outcome->succeeded()) {
+    result = failure_of(job, *outcome);
+    recognise_full_disk(job, result);
+  } else {
+    result.end = JobEnd::good;
+    for (const SharingModel& one : models) {
+      const auto facts = check_compiled(fs, job.folder.output_folder(), job.settings.target.ep.found.name,
+                                        one.output.filename().native());
+      if (facts) continue;
+      result.end = JobEnd::compile_failed;
+      result.error = facts.error();
+    }
+  }
+  forget_work_folder(job, result);
+  recognise_deleted_folder(job, result);
+  return result;
+}
+
+Validation validate_compiled(const Job& job, const std::filesystem::path& compiled) {
+  return job.request.compiles_here() ? validate_here(job, compiled) : validate_in_worker(job, compiled);
+}
+
+std::string in_words(const Validation& validation) {
+  if (validation.end == Validation::End::agrees) return "agrees with ONNX Runtime's CPU EP";
+  return (validation.end == Validation::End::differs ? "differs: " : "not validated: ") + validation.text;
+}
+
+Error validation_error(const Job& job, const Validation& validation) {
+  return {ErrorCode::compile_failed,
+          "compiled for " + job.settings.target.ep.found.name + ", " + util::quoted(job.request.model) +
+              " computes something else than on ONNX Runtime's CPU EP: " + validation.text,
+          job.request.model, "a defect of the EP, or too little precision: try other options, or another EP"};
+}
+
+Result<bool> opens_alone(const Job& job, const std::filesystem::path& compiled) {
+  if (job.request.compiles_here()) return opens_here(job, compiled);
   PRECAST_TRY_ASSIGN(const auto worker, find_worker(job.services.file_system, job.services.worker));
   WorkerRequest request = make_request(job);
   request.action = WorkerAction::open;

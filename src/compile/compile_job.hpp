@@ -28,9 +28,17 @@ struct JobResult {
   std::string log_tail;     // likewise
   model::ModelFacts facts;  // of a good result
   std::string compatibility;
+  std::string validation;  // good only, with Request::validate: what it showed, in words
   // What the worker saw (good only): compared with the identity by the caller.
   WorkerEvent seen;
   std::vector<MappedLibrary> libraries;
+};
+
+// What a run of the compiled model beside its source showed.
+struct Validation {
+  enum class End : std::uint8_t { agrees, differs, unknown, cancelled };
+  End end = End::unknown;
+  std::string text;  // in what they differ; why it could not be found out
 };
 
 struct Job {
@@ -44,8 +52,19 @@ struct Job {
 
 [[nodiscard]] JobResult run_job(const Job& job, Timings& timings);
 
-// Whether a fresh worker opens `compiled`, with what the identity has of the options and nothing else. An error: that
-// could not be found out (the worker did not start, crashed, hung, or was ended from outside).
-[[nodiscard]] Result<bool> opens_in_worker(const Job& job, const std::filesystem::path& compiled);
+// One worker compiles `models` so that they share what the EP can share; the outputs lie beside each other in the job's
+// output folder. Of a good result only `end` says something.
+[[nodiscard]] JobResult run_sharing_job(const Job& job, std::vector<SharingModel> models, Timings& timings);
+
+// Whether a fresh worker (or this process, if the request compiles here) opens `compiled`, with what the identity has
+// of the options and nothing else. An error: that could not be found out (the worker did not start, crashed, hung, or
+// was ended from outside).
+[[nodiscard]] Result<bool> opens_alone(const Job& job, const std::filesystem::path& compiled);
+
+// One run of `compiled` against ORT's CPU EP on the source, in a worker (or here) and for a minute at most.
+[[nodiscard]] Validation validate_compiled(const Job& job, const std::filesystem::path& compiled);
+[[nodiscard]] std::string in_words(const Validation& validation);
+// Of one that differs.
+[[nodiscard]] Error validation_error(const Job& job, const Validation& validation);
 
 }  // namespace precast::compile

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compile/staging.hpp"
+#include "compile/withdrawal.hpp"
 #include "identity/hashing_digester.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
@@ -163,6 +164,7 @@ Result<std::optional<Resolution>> Miss::locked(Known& known, Resolution& resolut
     refused.error = *difference;
     return failed(known, resolution, refused, false);
   }
+  resolution.validation = job.validation;
   tell(Stage::storing);
   return keep(known, resolution, std::move(*staged), job);
 }
@@ -339,7 +341,47 @@ Result<Resolution> Miss::run_private(const Known& known, Resolution resolution) 
   resolution.path = folder->output_folder() / store::kModelName;
   resolution.private_generation = true;
   resolution.private_owner = folder;
+  resolution.validation = job.validation;
   return resolution;
+}
+
+Result<WorkFolder> Miss::folder_for_validation() {
+  if (!services_.store->writable()) return WorkFolder::temporary(services_.file_system);
+  PRECAST_TRY_ASSIGN(auto work, services_.store->begin_work());
+  return WorkFolder(std::move(work));
+}
+
+Result<Resolution> Miss::validate_hit(const Known& known, Resolution hit) {
+  const auto not_validated = [&](const Error& error) {
+    hit.validation = in_words({Validation::End::unknown, error.message});
+    return std::move(hit);
+  };
+  tell(Stage::checking);
+  const auto folder = folder_for_validation();
+  if (!folder) return not_validated(folder.error());
+  const auto model = model_for_worker(known, *folder);
+  if (!model) return not_validated(model.error());
+  util::Stopwatch watch;
+  const Job job{services_, request_, known.settings, *model, *folder, {}};
+  const Validation validation = validate_compiled(job, hit.path);
+  hit.timings.check += watch.elapsed_ms();
+  if (validation.end == Validation::End::cancelled) {
+    return std::unexpected(interrupted("while validating", known.model.model));
+  }
+  if (validation.end != Validation::End::differs) {
+    hit.validation = in_words(validation);
+    return hit;
+  }
+  const Error error = validation_error(job, validation);
+  store::FailedRecord record;
+  record.key = hit.key;
+  record.kind = "compile_failed";
+  record.reason = error.message;
+  record.time = util::format_rfc3339(util::Clock::system().now());
+  // One that cannot be taken away is validated again by the next one who asks for that.
+  (void)withdraw(*services_.store, hit, wait_options(Stage::waiting), record);
+  hit.lease.release();
+  return answer_with_source(std::move(hit), Outcome::failed, known.model.model, error);
 }
 
 }  // namespace precast::compile

@@ -28,6 +28,9 @@ class Miss {
   [[nodiscard]] Result<Resolution> run(Known known, Resolution resolution, const std::string& stale);
   // Compiles for this caller alone; nothing is looked up or kept.
   [[nodiscard]] Result<Resolution> run_private(const Known& known, Resolution resolution);
+  // With Request::validate: the stored generation beside its source. One that computes something else is withdrawn, and
+  // the source is the answer.
+  [[nodiscard]] Result<Resolution> validate_hit(const Known& known, Resolution hit);
 
  private:
   // nullopt = the source or a library changed meanwhile: try again.
@@ -48,6 +51,7 @@ class Miss {
   [[nodiscard]] Result<Resolution> failed(const Known& known, Resolution& resolution, const JobResult& job,
                                           bool remember);
   void remember(const Known& known, const JobResult& job);
+  [[nodiscard]] Result<WorkFolder> folder_for_validation();
   [[nodiscard]] fs::Lock::WaitOptions wait_options(Stage stage);
   void tell(Stage stage);
 

@@ -2,6 +2,7 @@
 #include "compile/compile_job.hpp"
 #include "compile/miss.hpp"
 #include "compile/resolver.hpp"
+#include "compile/withdrawal.hpp"
 #include "identity/links.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
@@ -36,17 +37,6 @@ Error both(const Error& why, const Error& earlier, const std::filesystem::path& 
           model, "a defect of the EP, probably; try again now with --retry-failed"};
 }
 
-// Nobody is served it any more; its files go when its last lease ends. An error: it may still be there.
-Result<void> withdraw(store::Store& store, const Resolution& refused, const fs::Lock::WaitOptions& wait,
-                      const std::optional<store::FailedRecord>& record) {
-  PRECAST_TRY_ASSIGN(const auto lock, store.lock_key(refused.key, wait));
-  PRECAST_TRY(store.remove_marker(refused.key, refused.generation));
-  if (!record) return {};
-  const auto current = store.look_up(refused.key);
-  if (current && current->hit) return {};  // somebody made it anew already
-  return store.write_failed(*record);
-}
-
 // Whether the refusal is the stored generation's fault. When that cannot be found out, it is not: a good entry must not
 // be destroyed by what has nothing to do with it.
 Result<bool> is_at_fault(const Services& services, const Request& request, ort::Catalog& catalog,
@@ -57,7 +47,7 @@ Result<bool> is_at_fault(const Services& services, const Request& request, ort::
   const identity::Settings settings = make_settings(request, catalog, refused.target);
   PRECAST_TRY_ASSIGN(auto work, store.begin_work());
   const WorkFolder folder(std::move(work));
-  PRECAST_TRY_ASSIGN(const bool opens, opens_in_worker({services, request, settings, model, folder, {}}, refused.path));
+  PRECAST_TRY_ASSIGN(const bool opens, opens_alone({services, request, settings, model, folder, {}}, refused.path));
   return !opens;
 }
 

@@ -29,6 +29,12 @@ struct Request {
   ort::TargetRequest target;
   ort::SessionSettings session;
   bool embed = false;
+  // Run what was compiled once against ORT's CPU EP on the source; what computes something else is not used.
+  bool validate = false;
+  std::chrono::milliseconds validation_limit = std::chrono::seconds(60);
+  // Compile in this process: crashes are the caller's, and neither time-out nor cancellation ends the EP's call. So it
+  // is too when `session` has options of the caller's own.
+  bool in_process = false;
   bool strict_options = false;
   std::vector<std::string> extra_file_options;     // --ep-option-file KEY
   std::vector<std::filesystem::path> extra_files;  // --ep-extra-file
@@ -41,6 +47,8 @@ struct Request {
   std::chrono::milliseconds compile_timeout = std::chrono::minutes(30);
   std::optional<std::chrono::milliseconds> lock_timeout;
   std::chrono::seconds retry_failed_after = std::chrono::hours(24);
+
+  [[nodiscard]] bool compiles_here() const { return in_process || session.base != nullptr; }
 };
 
 using precast::Outcome;
@@ -65,6 +73,7 @@ struct Resolution {
   std::string reason;          // why a miss, uncacheable or failed; empty on a hit
   std::optional<Error> error;  // of outcome failed, nothing_to_compile and uncached: what a strict caller reports
   std::string log_tail;        // of a failed compile
+  std::string validation;      // with Request::validate: "agrees ...", or why that could not be found out
   std::string key;             // empty when there is none
   std::string generation;      // likewise
   std::filesystem::path path;  // of what loads: compiled model, or the source; empty: the source, which is in memory

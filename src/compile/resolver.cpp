@@ -32,6 +32,7 @@ identity::Settings make_settings(const Request& request, ort::Catalog& catalog, 
   settings.optimization_level = request.session.optimization_level.value_or(kCompileOptimizationLevel);
   settings.free_dimensions = request.session.free_dimensions;
   settings.embed = request.embed;
+  settings.in_process = request.compiles_here();
   settings.strict_options = request.strict_options;
   settings.extra_file_options = request.extra_file_options;
   settings.extra_files = request.extra_files;
@@ -155,6 +156,7 @@ Result<Resolution> Resolver::answer(const Request& request, const Observer& obse
   if (precompiled) {
     resolution.outcome = Outcome::precompiled;
     resolution.reason = "the model has EPContext nodes already";
+    if (request.validate) resolution.validation = "not validated: the model that it was compiled from is not known";
     return resolution;
   }
   if (!resolution.target.makes_ep_context()) {
@@ -171,6 +173,9 @@ Result<Resolution> Resolver::answer(const Request& request, const Observer& obse
   resolution.timings.identity += watch.lap_ms();
   if (known.libraries.replaced) {
     known.identity.uncacheable = "a library was replaced since this process loaded it; restart it to use the new one";
+  }
+  if (request.session.base) {
+    known.identity.uncacheable = "the caller's own session options cannot be compared with those of a stored compile";
   }
   Miss miss(*this, request, observer, digester);
   std::string problem = request.no_cache ? "the cache is not used (--no-cache)" : services_.store_problem;
@@ -198,16 +203,19 @@ Result<Resolution> Resolver::answer(const Request& request, const Observer& obse
     fill_from_hit(resolution, std::move(*found.hit));
     resolution.outcome = Outcome::hit;
     record_use(*store, resolution, known.identity);
+    if (request.validate) return miss.validate_hit(known, std::move(resolution));
     return resolution;
   }
   resolution.reason = found.miss_reason;
-  const identity::Identity identity = known.identity;
+  const Known before = known;
   if (!store->writable()) {
     return without_store({ErrorCode::io, "the store cannot be written, and has no entry for this model",
                           store->layout().root(), "make it writable, or use another --cache-dir"});
   }
   PRECAST_TRY_ASSIGN(auto done, miss.run(std::move(known), std::move(resolution), found.stale));
-  record_use(*store, done, identity);
+  record_use(*store, done, before.identity);
+  // Somebody else's compile that this one waited for was not validated, or nobody knows.
+  if (request.validate && done.outcome == Outcome::hit) return miss.validate_hit(before, std::move(done));
   return done;
 }
 

@@ -12,6 +12,7 @@
 
 #include <unistd.h>
 
+#include "compile/compare_with_source.hpp"
 #include "compile/mapped_libraries.hpp"
 #include "compile/worker_protocol.hpp"
 #include "ort/session_call.hpp"
@@ -101,6 +102,51 @@ Result<ort::Target> bind(ort::Catalog& catalog, const WorkerRequest& request) {
   return target;
 }
 
+// The source is out of reach of what is opened: the result stands alone in its folder, and nothing may be compiled.
+Result<ort::OpenedSession> open_alone(ort::Catalog& catalog, const ort::Target& target, ort::SessionSettings settings,
+                                      const std::filesystem::path& compiled) {
+  settings.optimization_level.reset();
+  return ort::open_session(catalog, target, settings, {.model = compiled, .compiled = true});
+}
+
+// The session stays open: an EP that crashes while unloading cannot change the outcome.
+Result<void> compile_and_open(ort::Catalog& catalog, const ort::Target& target, const ort::SessionSettings& settings,
+                              const WorkerRequest& request) {
+  util::Stopwatch watch;
+  if (request.action == WorkerAction::compile) {
+    PRECAST_TRY(ort::compile_model(catalog, target, settings, {request.model, request.output, request.embed}));
+    report_time(WorkerEventKind::compiled, watch.lap_ms());
+  }
+  PRECAST_TRY_ASSIGN(auto opened, open_alone(catalog, target, settings, request.output));
+  auto* const session = new ort::OpenedSession(std::move(opened));
+  report_time(WorkerEventKind::checked, watch.lap_ms());
+  if (request.action == WorkerAction::validate) {
+    WorkerEvent validated;
+    validated.kind = WorkerEventKind::validated;
+    PRECAST_TRY_ASSIGN(validated.message, compare_with_source(catalog, session->session, settings, request.model));
+    validated.ms = watch.lap_ms();
+    report(validated);
+  }
+  return {};
+}
+
+Result<void> compile_sharing(ort::Catalog& catalog, const ort::Target& target, const ort::SessionSettings& settings,
+                             const WorkerRequest& request) {
+  util::Stopwatch watch;
+  std::vector<ort::CompileCall> calls;
+  calls.reserve(request.sharing.size());
+  for (const SharingModel& one : request.sharing) calls.push_back({.model = one.model, .output = one.output});
+  PRECAST_TRY(ort::compile_sharing_models(catalog, target, settings, calls));
+  report_time(WorkerEventKind::compiled, watch.lap_ms());
+  if (!request.open_sharing) return {};
+  for (const SharingModel& one : request.sharing) {
+    PRECAST_TRY_ASSIGN(auto opened, open_alone(catalog, target, settings, one.output));
+    (void)new ort::OpenedSession(std::move(opened));
+  }
+  report_time(WorkerEventKind::checked, watch.lap_ms());
+  return {};
+}
+
 Result<void> serve(const WorkerRequest& request) {
   util::Stopwatch watch;
   PRECAST_TRY_ASSIGN(
@@ -124,24 +170,23 @@ Result<void> serve(const WorkerRequest& request) {
   ready.device = target.device;
   report(ready);
 
-  const ort::SessionSettings settings{request.session_config, request.optimization_level, request.free_dimensions};
-  if (request.action == WorkerAction::compile) {
-    watch.lap_ms();
-    PRECAST_TRY(ort::compile_model(catalog, target, settings, {request.model, request.output, request.embed}));
-    report_time(WorkerEventKind::compiled, watch.lap_ms());
+  const ort::SessionSettings settings{
+      .config_entries = request.session_config,
+      .optimization_level = request.optimization_level,
+      .free_dimensions = request.free_dimensions,
+      .base = nullptr,
+  };
+  if (request.action == WorkerAction::compile_sharing) {
+    PRECAST_TRY(compile_sharing(catalog, target, settings, request));
+  } else {
+    PRECAST_TRY(compile_and_open(catalog, target, settings, request));
   }
-  // The source is out of reach here: the result stands alone in its folder, and nothing may be compiled.
-  ort::SessionSettings open_settings = settings;
-  open_settings.optimization_level.reset();
-  PRECAST_TRY_ASSIGN(auto opened,
-                     ort::open_session(catalog, target, open_settings, {.model = request.output, .compiled = true}));
-  report_time(WorkerEventKind::checked, watch.lap_ms());
   WorkerEvent done;
   done.kind = WorkerEventKind::done;
   done.libraries = mapped_libraries();
   report(done);
   std::fflush(stderr);
-  ::_exit(0);  // with the session still open: an EP that crashes while unloading cannot change the outcome
+  ::_exit(0);
 }
 
 int work() {

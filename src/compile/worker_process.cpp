@@ -204,6 +204,8 @@ class Run {
         return outcome_.compiled;
       case WorkerEventKind::checked:
         return outcome_.checked;
+      case WorkerEventKind::validated:
+        return outcome_.validated;
       case WorkerEventKind::done:
         return outcome_.done;
       case WorkerEventKind::failed:

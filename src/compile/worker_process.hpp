@@ -31,6 +31,7 @@ struct WorkerOutcome {
   std::optional<WorkerEvent> ready;
   std::optional<WorkerEvent> compiled;  // ORT returned OK
   std::optional<WorkerEvent> checked;
+  std::optional<WorkerEvent> validated;
   std::optional<WorkerEvent> done;
   std::optional<WorkerEvent> failed;
   bool timed_out = false;  // the deadline passed, and precast ended it

@@ -1,8 +1,11 @@
 #include "compile/worker_protocol.hpp"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "util/text.hpp"
+#include "util/try.hpp"
 
 namespace precast::compile {
 
@@ -64,7 +67,8 @@ ort::DeviceInfo json_device(const Json& json) {
   return device;
 }
 
-constexpr std::string_view kEventNames[] = {"ready", "compiled", "checked", "done", "failed"};
+constexpr std::string_view kEventNames[] = {"ready", "compiled", "checked", "validated", "done", "failed"};
+constexpr std::string_view kActionNames[] = {"compile", "open", "validate", "compile_sharing"};
 constexpr std::size_t kErrorCodes = static_cast<std::size_t>(ErrorCode::internal) + 1;
 
 ErrorCode code_of(std::string_view name) {
@@ -72,6 +76,14 @@ ErrorCode code_of(std::string_view name) {
     if (to_string(static_cast<ErrorCode>(i)) == name) return static_cast<ErrorCode>(i);
   }
   return ErrorCode::internal;
+}
+
+Result<WorkerAction> action_of(const std::string& name) {
+  const auto* const found = std::ranges::find(kActionNames, name);
+  if (found == std::end(kActionNames)) {
+    return fail(ErrorCode::bad_input, "precast-worker knows no action " + util::quoted(name));
+  }
+  return static_cast<WorkerAction>(found - std::begin(kActionNames));
 }
 
 // Metadata of a device may hold any bytes; JSON that is not valid UTF-8 must not throw.
@@ -83,7 +95,7 @@ std::string dump(const Json& json) {
 
 std::string serialize(const WorkerRequest& request) {
   Json json{{"precast_version", request.precast_version},
-            {"action", request.action == WorkerAction::compile ? "compile" : "open"},
+            {"action", kActionNames[static_cast<std::size_t>(request.action)]},
             {"ort_library", path_json(request.ort_library)},
             {"ep_name", request.ep_name},
             {"ep_source", request.ep_source},
@@ -95,7 +107,12 @@ std::string serialize(const WorkerRequest& request) {
             {"free_dimensions", request.free_dimensions},
             {"model", path_json(request.model)},
             {"output", path_json(request.output)},
-            {"embed", request.embed}};
+            {"embed", request.embed},
+            {"sharing", Json::array()},
+            {"open_sharing", request.open_sharing}};
+  for (const SharingModel& one : request.sharing) {
+    json["sharing"].push_back({{"model", path_json(one.model)}, {"output", path_json(one.output)}});
+  }
   if (request.optimization_level) json["optimization_level"] = *request.optimization_level;
   return dump(json);
 }
@@ -105,7 +122,7 @@ Result<WorkerRequest> parse_request(std::string_view text) {
     const Json json = Json::parse(text);
     WorkerRequest request;
     request.precast_version = json.at("precast_version").get<std::string>();
-    request.action = json.at("action") == "open" ? WorkerAction::open : WorkerAction::compile;
+    PRECAST_TRY_ASSIGN(request.action, action_of(json.at("action").get<std::string>()));
     request.ort_library = json_path(json.at("ort_library"));
     request.ep_name = json.at("ep_name").get<std::string>();
     request.ep_source = json.at("ep_source").get<std::string>();
@@ -118,6 +135,10 @@ Result<WorkerRequest> parse_request(std::string_view text) {
     request.model = json_path(json.at("model"));
     request.output = json_path(json.at("output"));
     request.embed = json.at("embed").get<bool>();
+    for (const Json& one : json.at("sharing")) {
+      request.sharing.push_back({json_path(one.at("model")), json_path(one.at("output"))});
+    }
+    request.open_sharing = json.at("open_sharing").get<bool>();
     return request;
   } catch (const std::exception& e) {
     return fail(ErrorCode::bad_input, std::string("the request to precast-worker is not valid: ") + e.what());
@@ -137,6 +158,8 @@ std::string serialize_line(const WorkerEvent& event) {
     for (const MappedLibrary& library : event.libraries) {
       json["libraries"].push_back({{"path", path_json(library.path)}, {"inode", library.inode}});
     }
+  } else if (event.kind == WorkerEventKind::validated) {
+    json["message"] = text_of(event.message);
   } else if (event.kind == WorkerEventKind::failed) {
     json["code"] = std::string(to_string(event.code));
     json["message"] = text_of(event.message);
@@ -164,6 +187,8 @@ Result<WorkerEvent> parse_event_line(std::string_view line) {
       for (const Json& library : json.at("libraries")) {
         event.libraries.push_back({json_path(library.at("path")), library.at("inode").get<std::uint64_t>()});
       }
+    } else if (event.kind == WorkerEventKind::validated) {
+      event.message = json.at("message").get<std::string>();
     } else if (event.kind == WorkerEventKind::failed) {
       event.code = code_of(json.at("code").get<std::string>());
       event.message = json.at("message").get<std::string>();

@@ -2,7 +2,8 @@
 //
 // Request: 4 bytes length (little-endian) and that many bytes of JSON, on the pipe that the parent then keeps open for
 // as long as the work shall go on. Report: one JSON object per line on the result descriptor; nothing is ever read from
-// stdout. The events of a compile, in order: ready, compiled, checked, done; failed may come after any of them.
+// stdout. The events of a compile, in order: ready, compiled, checked, done; of a validation: ready, validated, done.
+// failed may come after any of them.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,15 @@ inline constexpr int kSupervisorStopped = 75;  // exit code: a signal ended the 
 inline constexpr std::uint32_t kMaximumRequestBytes = 16U << 20U;
 
 enum class WorkerAction : std::uint8_t {
-  compile,  // compile `model` to `output`, then open the result
-  open,     // open `output` only: the reload check after a worker that crashed late
+  compile,          // compile `model` to `output`, then open the result
+  open,             // open `output` only: the reload check after a worker that crashed late
+  validate,         // run `output` once, and `model` on ORT's CPU EP with the same made-up inputs
+  compile_sharing,  // each of `sharing` in order, sharing what the EP can share; then open each
+};
+
+struct SharingModel {
+  std::filesystem::path model;
+  std::filesystem::path output;  // all in one folder
 };
 
 struct WorkerRequest {
@@ -43,6 +51,8 @@ struct WorkerRequest {
   std::filesystem::path model;
   std::filesystem::path output;
   bool embed = false;
+  std::vector<SharingModel> sharing;
+  bool open_sharing = true;  // false: what they share loads on another machine only
 };
 
 // A file mapped with execute permission into the worker, outside the system's library folders.
@@ -52,7 +62,7 @@ struct MappedLibrary {
   friend bool operator==(const MappedLibrary&, const MappedLibrary&) = default;
 };
 
-enum class WorkerEventKind : std::uint8_t { ready, compiled, checked, done, failed };
+enum class WorkerEventKind : std::uint8_t { ready, compiled, checked, validated, done, failed };
 
 // One line of the report. Which fields mean something depends on the kind.
 struct WorkerEvent {
@@ -65,7 +75,7 @@ struct WorkerEvent {
   ort::DeviceInfo device;                // ready: as the worker sees it
   std::vector<MappedLibrary> libraries;  // done
   ErrorCode code = ErrorCode::internal;  // failed
-  std::string message;                   // failed
+  std::string message;                   // failed; validated: in what the outputs differ, empty if they agree
   std::string hint;                      // failed
 };
 

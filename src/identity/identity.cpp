@@ -151,6 +151,11 @@ json session_field(const Settings& settings) {
           {"free_dimensions", free_dimensions}};
 }
 
+// What a compile in this process makes is never given to who wants it isolated, nor the other way round.
+std::string compile_flags(const Settings& settings) {
+  return std::string(kCompileFlags) + (settings.in_process ? "|in_process" : "");
+}
+
 std::string why_uncacheable(const Settings& settings, const std::string& driver) {
   const ort::DeviceInfo& device = settings.target.device;
   const bool here = device.device_class != ort::DeviceClass::cpu && !settings.target.simulated;
@@ -191,7 +196,7 @@ Result<Identity> make_identity(fs::FileSystem& fs, Digester& digester, const Set
       {"compiler",
        {{"ort_version", text_value(settings.ort_version)},
         {"ort_build", text_value(settings.ort_build)},
-        {"flags", kCompileFlags}}},
+        {"flags", compile_flags(settings)}}},
   };
   Identity identity;
   identity.canonical = fields.dump();

@@ -29,8 +29,9 @@ struct Settings {
   int optimization_level = 0;                         // of the compile
   std::map<std::string, std::int64_t> free_dimensions;
   bool embed = false;
-  bool strict_options = false;                                   // run-time-only options enter too
-  std::vector<std::string> extra_file_options;                   // --ep-option-file KEY
+  bool in_process = false;                      // no worker between the EP and this process's environment and libraries
+  bool strict_options = false;                  // run-time-only options enter too
+  std::vector<std::string> extra_file_options;  // --ep-option-file KEY
   std::vector<std::filesystem::path> extra_files;                // --ep-extra-file
   std::vector<std::pair<std::string, std::string>> environment;  // of this process
   std::vector<std::string> worker_environment;                   // --worker-env NAME

@@ -59,6 +59,13 @@ std::string_view dtype_name(std::int32_t element_type) {
   return element(element_type).name;
 }
 
+std::int32_t element_type_of(std::string_view name) {
+  for (std::size_t i = 1; i < kElementTypes.size(); ++i) {
+    if (kElementTypes.at(i).name == name) return static_cast<std::int32_t>(i);
+  }
+  return 0;
+}
+
 unsigned element_bits(std::int32_t element_type) {
   return element(element_type).bits;
 }

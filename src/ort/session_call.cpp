@@ -125,13 +125,10 @@ SessionSettings settings_for(const Target& target, const SessionSettings& settin
   return wanted;
 }
 
-}  // namespace
-
-Result<void> compile_model(Catalog& catalog, const Target& target, const SessionSettings& settings,
-                           const CompileCall& call) {
+Result<void> compile_with(Catalog& catalog, const Target& target, const SessionSettings& settings,
+                          const Ort::SessionOptions& options, const CompileCall& call) {
   PRECAST_TRY_ASSIGN(const auto model, absolute_path(call.model));
   PRECAST_TRY_ASSIGN(const auto output, absolute_path(call.output));
-  PRECAST_TRY_ASSIGN(const Ort::SessionOptions options, make_session_options(catalog, target, settings));
   const LogCapture log(catalog.runtime());
   try {
     Ort::ModelCompilationOptions compilation(catalog.runtime().env(), options);
@@ -146,6 +143,26 @@ Result<void> compile_model(Catalog& catalog, const Target& target, const Session
   } catch (const Ort::Exception& exception) {
     return std::unexpected<Error>(compile_error(exception, target, call, log.lines()));
   }
+}
+
+}  // namespace
+
+Result<void> compile_model(Catalog& catalog, const Target& target, const SessionSettings& settings,
+                           const CompileCall& call) {
+  PRECAST_TRY_ASSIGN(const Ort::SessionOptions options, make_session_options(catalog, target, settings));
+  return compile_with(catalog, target, settings, options, call);
+}
+
+Result<void> compile_sharing_models(Catalog& catalog, const Target& target, const SessionSettings& settings,
+                                    std::span<const CompileCall> calls) {
+  SessionSettings sharing = settings;
+  sharing.config_entries[kOrtSessionOptionShareEpContexts] = "1";
+  PRECAST_TRY_ASSIGN(Ort::SessionOptions options, make_session_options(catalog, target, sharing));
+  for (const CompileCall& call : calls) {
+    if (&call == &calls.back()) options.AddConfigEntry(kOrtSessionOptionStopShareEpContexts, "1");
+    PRECAST_TRY(compile_with(catalog, target, settings, options, call));
+  }
+  return {};
 }
 
 std::map<std::string, std::uint64_t> parse_node_placement(const std::vector<LogLine>& lines) {

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,8 @@ struct SessionSettings {
   std::map<std::string, std::string> config_entries;    // --session-options K=V
   std::optional<int> optimization_level;                // 0 disable_all, 1 basic, 2 extended, 99 all; none = default
   std::map<std::string, std::int64_t> free_dimensions;  // by symbolic name
+  // A caller's own, which come first; what is above is added to a copy of them.
+  std::shared_ptr<const Ort::SessionOptions> base;
 };
 
 // 'disable', 'basic', 'extended', 'layout', 'all' or the number; anything else bad_input.
@@ -39,6 +43,13 @@ struct CompileCall {
 // with ORT's words and the first error that was logged.
 [[nodiscard]] Result<void> compile_model(Catalog& catalog, const Target& target, const SessionSettings& settings,
                                          const CompileCall& call);
+
+// The same for models that share what the EP can share between them (ep.share_ep_contexts): one set of session options
+// for all, told at the last one that sharing ends there; it goes with the call. Each output must be in the same folder,
+// and the EP writes what is shared there when it ends: an error at one of the models leaves nothing that can be used.
+// Only for a process that ends afterwards: sharing that was begun and not ended makes QNN's library abort at exit.
+[[nodiscard]] Result<void> compile_sharing_models(Catalog& catalog, const Target& target,
+                                                  const SessionSettings& settings, std::span<const CompileCall> calls);
 
 // {"OpenVINOExecutionProvider": 12, "CPUExecutionProvider": 3} from ORT's "nodes placed on" log lines; empty when ORT
 // said nothing. Parsed from captured lines.

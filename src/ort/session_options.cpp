@@ -63,7 +63,7 @@ Result<Ort::SessionOptions> make_session_options(Catalog& catalog, const Target&
     PRECAST_TRY_ASSIGN(device, catalog.device_of(target));
   }
   try {
-    Ort::SessionOptions options;
+    Ort::SessionOptions options = settings.base ? settings.base->Clone() : Ort::SessionOptions();
     apply(options, settings);  // before the EP is added: it reads them then
     if (!built_in) {
       const Ort::KeyValuePairs pairs(

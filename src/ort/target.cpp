@@ -143,6 +143,14 @@ Result<Target> bind_target(const EpDescription& ep, const TargetRequest& request
   return target;
 }
 
+Target cpu_target() {
+  Target target;
+  target.ep.found.spec = find_ep("cpu");
+  target.ep.found.name = target.ep.found.spec->name;
+  target.ep.found.source = "built_in";
+  return target;
+}
+
 std::span<const Preference> preference_table() {
   return kPreferences;
 }

@@ -59,6 +59,9 @@ struct Target {
   [[nodiscard]] std::string alias() const;      // "openvino"; the name itself if unknown
 };
 
+// ORT's own CPU EP without options, for a reference run.
+[[nodiscard]] Target cpu_target();
+
 // Globs of the variables that the worker must get for this EP, and of those that enter an identity. Known EPs: the
 // table's, for both. An EP that the table does not know: its name in upper case, all but letters and digits as '_',
 // then "_*" is passed on ("fake" -> "FAKE_*"); none enters the identity, for that is what --worker-env NAME is for.

@@ -10,7 +10,8 @@ namespace {
 
 Result<ort::OpenedSession> open_native(ort::Catalog& catalog, const compile::Resolution& resolution,
                                        const ort::SessionSettings& settings,
-                                       const std::optional<compile::MemoryModel>& memory) {
+                                       const std::optional<compile::MemoryModel>& memory,
+                                       bool want_node_counts = false) {
   ort::Target target = resolution.target;
   target.provider_options = compile::drop_cache_options(target.ep.found.spec, target.provider_options);
   ort::SessionSettings opening = settings;
@@ -18,6 +19,7 @@ Result<ort::OpenedSession> open_native(ort::Catalog& catalog, const compile::Res
   ort::OpenCall call;
   call.model = resolution.path;
   call.compiled = resolution.compiled_model();
+  call.want_node_counts = want_node_counts;
   if (memory && resolution.path.empty()) {
     call.model = "(model in memory)";
     call.bytes = memory->bytes;
@@ -38,13 +40,14 @@ Result<void> PreparedSession::reopen(ort::Catalog& catalog, const ort::SessionSe
 }
 
 Result<PreparedSession> PreparedSession::open(compile::Resolver& resolver, const compile::Request& request,
-                                              compile::Resolution resolution, const compile::Observer& observer) {
+                                              compile::Resolution resolution, const compile::Observer& observer,
+                                              bool want_node_counts) {
   PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, resolver.services().catalog());
   std::optional<Error> earlier;
   for (;;) {
     PreparedSession session;
     util::Stopwatch watch;
-    auto opened = open_native(*catalog, resolution, request.session, request.memory);
+    auto opened = open_native(*catalog, resolution, request.session, request.memory, want_node_counts);
     if (opened) {
       session.opened_ = std::move(*opened);
       session.memory_ = request.memory;

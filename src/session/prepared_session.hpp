@@ -17,9 +17,11 @@ class PreparedSession {
   // rather than compile anything. The source model (fallback) is opened as ORT does, and the EP may compile at load.
   // EP-internal caches are dropped. Of a stored model that ORT refuses: Resolver::after_refusal says what is opened
   // instead (made anew, or the source).
+  // `want_node_counts`: provider_nodes() is asked for; it costs verbose logging while ORT opens the model.
   [[nodiscard]] static Result<PreparedSession> open(compile::Resolver& resolver, const compile::Request& request,
                                                     compile::Resolution resolution,
-                                                    const compile::Observer& observer = {});
+                                                    const compile::Observer& observer = {},
+                                                    bool want_node_counts = false);
 
   // The same model again with other settings. The native session goes first: two are never alive at once. After an
   // error there is none, and reopen() may be called again.
@@ -28,6 +30,8 @@ class PreparedSession {
   [[nodiscard]] bool is_open() const { return static_cast<const OrtSession*>(opened_.session) != nullptr; }
   [[nodiscard]] Ort::Session& native() { return opened_.session; }
   [[nodiscard]] const compile::Resolution& resolution() const { return resolution_; }
+  // How many nodes each EP got; empty = not known.
+  [[nodiscard]] const std::map<std::string, std::uint64_t>& provider_nodes() const { return opened_.provider_nodes; }
   [[nodiscard]] double open_ms() const { return open_ms_; }
   // What deletes a private generation, for a caller that never destroys the session (EPs crash while unloading).
   [[nodiscard]] std::shared_ptr<compile::WorkFolder> take_private_owner() {

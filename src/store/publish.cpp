@@ -161,12 +161,12 @@ class Publisher {
 
   Result<void> stage_model() {
     if (plan_.references.empty()) {
-      PRECAST_TRY_ASSIGN(Temporary file, copy_of(std::string(kModelName), plan_.source.sha256));
+      PRECAST_TRY_ASSIGN(Temporary file, copy_of(source_.model, plan_.source.sha256));
       staged_.push_back({std::move(file), to_.name, true});
       model_sha256_ = plan_.source.sha256;
       return {};
     }
-    const auto from = source_.folder / kModelName;
+    const auto from = source_.folder / source_.model;
     PRECAST_TRY_ASSIGN(Temporary file, Temporary::create(fs_, to_.folder));
     PRECAST_TRY_ASSIGN(const auto rewritten,
                        model::rewrite_references(fs_, from, plan_.references, file.file(), request_.wait.cancel));
@@ -269,8 +269,9 @@ Result<Published> publish(Store& store, const PublishSource& source, const Publi
   }
   fs::FileSystem& fs = store.file_system();
   PRECAST_TRY_ASSIGN(Inputs inputs, Inputs::look_at(fs, request.inputs));
-  PRECAST_TRY_ASSIGN(const model::ModelFacts facts, model::read_model(fs, source.folder / kModelName));
-  PRECAST_TRY_ASSIGN(PublishPlan plan, plan_publication(source, facts, request.output.filename().native()));
+  PRECAST_TRY_ASSIGN(const model::ModelFacts facts, model::read_model(fs, source.folder / source.model));
+  PRECAST_TRY_ASSIGN(PublishPlan plan,
+                     plan_publication(source, facts, request.output.filename().native(), request.binary_stem));
   PRECAST_TRY_ASSIGN(Destination to, find_destination(fs, store.layout(), request.output, inputs));
   PRECAST_TRY_ASSIGN(fs::Lock lock,
                      fs::Lock::acquire(fs, store.layout().publish_lock(to.id), fs::LockKind::exclusive, request.wait));

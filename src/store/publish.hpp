@@ -30,6 +30,7 @@ struct OutputChoice {
 struct PublishSource {
   std::filesystem::path folder;
   std::vector<Artifact> artifacts;  // as its marker names them, model.onnx first
+  std::string model = std::string(kModelName);
 };
 [[nodiscard]] inline PublishSource source_of(const Hit& hit) {
   return {.folder = hit.folder, .artifacts = hit.marker.artifacts};
@@ -38,6 +39,7 @@ struct PublishSource {
 struct PublishRequest {
   std::filesystem::path output;               // of the .onnx; missing folders are made
   std::vector<std::filesystem::path> inputs;  // the model that was compiled, then its external data: never replaced
+  std::string binary_stem;  // in the names of the binaries, for models that share some; empty: the output's stem
   bool overwrite = false;
   fs::Lock::WaitOptions wait;  // for others who publish the same output; its cancel token ends copying, too
 };

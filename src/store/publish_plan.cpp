@@ -34,8 +34,12 @@ bool has_parent_part(const std::filesystem::path& path) {
 
 class Planner {
  public:
-  Planner(const PublishSource& source, const model::ModelFacts& facts, const std::string& output_name)
-      : source_(source), facts_(facts), output_name_(output_name) {}
+  Planner(const PublishSource& source, const model::ModelFacts& facts, const std::string& output_name,
+          const std::string& binary_stem)
+      : source_(source),
+        facts_(facts),
+        output_name_(output_name),
+        stem_(binary_stem.empty() ? std::filesystem::path(output_name).stem().native() : binary_stem) {}
 
   Result<PublishPlan> plan() {
     PRECAST_TRY(take_model());
@@ -47,16 +51,16 @@ class Planner {
   }
 
  private:
-  [[nodiscard]] std::filesystem::path model() const { return source_.folder / kModelName; }
+  [[nodiscard]] std::filesystem::path model() const { return source_.folder / source_.model; }
   [[nodiscard]] const Artifact* find(std::string_view name) const {
     const auto found = std::ranges::find(source_.artifacts, name, &Artifact::path);
     return found == source_.artifacts.end() ? nullptr : &*found;
   }
 
   Result<void> take_model() {
-    const Artifact* artifact = find(kModelName);
+    const Artifact* artifact = find(source_.model);
     if (artifact == nullptr) {
-      return fail(ErrorCode::not_found, fmt::format("the generation has no {}", kModelName), model());
+      return fail(ErrorCode::not_found, fmt::format("the generation has no {}", source_.model), model());
     }
     plan_.source = *artifact;
     if (facts_.external_files.empty()) return {};
@@ -69,7 +73,7 @@ class Planner {
   Result<void> take_binary(const model::EpContextNode& node) {
     if (node.embedded || (!node.main && node.reference.empty())) return {};
     PRECAST_TRY_ASSIGN(const Artifact* artifact, referred_to(node.reference));
-    const std::string alias = alias_of(artifact->path, std::filesystem::path(output_name_).stem().native());
+    const std::string alias = alias_of(artifact->path, stem_);
     const std::string name = fmt::format("{}.{}{}", alias, artifact->sha256, kBinarySuffix);
     plan_.references[node.reference] = name;
     if (!binaries_.insert(artifact->path).second) return {};
@@ -130,6 +134,7 @@ class Planner {
   const PublishSource& source_;
   const model::ModelFacts& facts_;
   const std::string& output_name_;
+  std::string stem_;
   PublishPlan plan_;
   std::vector<PlannedFile> aliases_;
   std::set<std::string> binaries_;  // in the generation
@@ -161,8 +166,8 @@ std::vector<Artifact> PublishPlan::published_files() const {
 }
 
 Result<PublishPlan> plan_publication(const PublishSource& source, const model::ModelFacts& facts,
-                                     const std::string& output_name) {
-  return Planner(source, facts, output_name).plan();
+                                     const std::string& output_name, const std::string& binary_stem) {
+  return Planner(source, facts, output_name, binary_stem).plan();
 }
 
 }  // namespace precast::store

@@ -29,7 +29,7 @@ struct PublishPlan {
 
 // From what the marker and the model say alone; nothing is looked up on disk.
 [[nodiscard]] Result<PublishPlan> plan_publication(const PublishSource& source, const model::ModelFacts& facts,
-                                                   const std::string& output_name);
+                                                   const std::string& output_name, const std::string& binary_stem = {});
 
 // "model_qnn.bin" for the output stem "net": "net_qnn".
 [[nodiscard]] std::string alias_of(std::string_view binary, std::string_view output_stem);

@@ -1,95 +1,22 @@
-// The library as a program uses it: real ORT, the fake EP, the real worker.
-#include "precast/session.hpp"
-
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <cstdlib>
 #include <fstream>
-#include <thread>
 
-#include <gmock/gmock.h>
 #include <unistd.h>
 
-#include "model_generator/model_generator.hpp"
-#include "support/models.hpp"
-#include "support/program.hpp"
+#include "api/support.hpp"
 
 namespace precast {
 namespace {
 
 using ::testing::AllOf;
-using testing::count_events;
 using ::testing::Each;
-using testing::fake_ep_library;
 using testing::Folder;
 using ::testing::HasSubstr;
+using testing::Library;
+using testing::runtime;
+using testing::values_of;
 namespace stdfs = std::filesystem;
-
-Runtime& runtime() {
-  static Runtime* const instance = [] {
-    ::setenv("ORT_DISABLE_TELEMETRY", "1", 1);
-    RuntimeOptions options;
-    options.ort_library = stdfs::path(PRECAST_DEPS_DIR) / "ort/lib/libonnxruntime.so.1";
-    options.ep_libraries = {{"fake_ep", fake_ep_library()}};
-    auto loaded = Runtime::load(options);
-    if (!loaded) throw std::runtime_error(loaded.error().message);
-    return new Runtime(*loaded);
-  }();
-  return *instance;
-}
-
-class Library : public ::testing::Test {
- protected:
-  Library() {
-    ::setenv("FAKE_EP_TRACE", trace().c_str(), 1);
-    ::setenv("PRECAST_WORKER", (stdfs::path(PRECAST_BINARY_DIR) / "bin" / "precast-worker").c_str(), 1);
-    ::setenv("TMPDIR", folder_.path().c_str(), 1);
-    ::unsetenv("FAKE_EP_FAULT");
-  }
-  ~Library() override {
-    for (const char* name : {"FAKE_EP_FAULT", "FAKE_EP_TRACE", "TMPDIR"}) ::unsetenv(name);
-  }
-  CompileCache cache() {
-    CacheOptions options;
-    options.root = folder_ / "store";
-    auto opened = CompileCache::open(runtime(), options);
-    EXPECT_TRUE(opened) << opened.error().message;
-    return *opened;
-  }
-  stdfs::path model() {
-    const auto path = testing::make_model(folder_ / "model.onnx");
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // past the clock's granularity
-    return path;
-  }
-  static CompileOptions on_fake_ep() {
-    CompileOptions options;
-    options.ep = "fake_ep";
-    return options;
-  }
-  Session session(const CompileOptions& options = on_fake_ep()) { return {cache(), model(), options}; }
-  // One value for the model's one input.
-  Tensors inputs(const Session& session, std::vector<std::int64_t> shape = {1, 8}) {
-    const auto memory = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
-    Tensors tensors;
-    const auto infos = session.inputs();
-    EXPECT_TRUE(infos) << infos.error().message;
-    tensors.emplace(infos->front().name, Ort::Value::CreateTensor<float>(memory, numbers_.data(), numbers_.size(),
-                                                                         shape.data(), shape.size()));
-    return tensors;
-  }
-  stdfs::path trace() const { return folder_ / "trace"; }
-  std::size_t events(std::string_view event) const { return count_events(trace(), event); }
-
-  Folder folder_;
-  std::vector<float> numbers_ = {0.1F, 0.2F, 0.3F, 0.4F, 0.5F, 0.6F, 0.7F, 0.8F};
-};
-
-std::vector<float> values_of(const Tensors& outputs) {
-  const Ort::Value& value = outputs.begin()->second;
-  const float* data = value.GetTensorData<float>();
-  return {data, data + value.GetTensorTypeAndShapeInfo().GetElementCount()};
-}
 
 TEST_F(Library, RuntimeNamesItselfAndItsEps) {
   EXPECT_THAT(runtime().version(), HasSubstr("1."));
@@ -350,106 +277,6 @@ TEST_F(Library, TheCallersOptionsAreNotChanged) {
   ASSERT_TRUE(one.open());
   EXPECT_EQ(options.session_options, copy.session_options);
   EXPECT_EQ(options.provider_options, copy.provider_options);
-}
-
-// Models that are in no file.
-class InMemory : public Library {
- protected:
-  std::vector<std::byte> bytes_of(const stdfs::path& path) {
-    const std::string text = testing::read_file(path);
-    const auto* data = reinterpret_cast<const std::byte*>(text.data());
-    return {data, data + text.size()};
-  }
-  stdfs::path external_model() {
-    stdfs::create_directory(folder_ / "with-data");
-    const auto path = testing::make_model(folder_ / "with-data" / "model.onnx", {.output = {}, .external = true});
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
-    return path;
-  }
-};
-
-TEST_F(InMemory, TheSameBytesInAFileAreTheSameModel) {
-  const auto path = model();
-  const auto bytes = bytes_of(path);
-  const auto from_memory = cache().resolve(ModelBytes{bytes, {}}, on_fake_ep());
-  ASSERT_TRUE(from_memory) << from_memory.error().message;
-  EXPECT_EQ(from_memory->outcome(), Outcome::compiled);
-  const auto from_file = cache().resolve(path, on_fake_ep());
-  ASSERT_TRUE(from_file);
-  EXPECT_EQ(from_file->outcome(), Outcome::hit);
-  EXPECT_EQ(from_file->key(), from_memory->key());
-  EXPECT_EQ(events("compile_begin"), 1U);
-}
-
-TEST_F(InMemory, ExternalDataIsFoundInTheFolderThatIsGivenAndIsPartOfTheIdentity) {
-  const auto path = external_model();
-  const auto bytes = bytes_of(path);
-  const ModelBytes given{bytes, path.parent_path()};
-  const auto first = cache().resolve(given, on_fake_ep());
-  ASSERT_TRUE(first) << first.error().message;
-  EXPECT_EQ(first->outcome(), Outcome::compiled);
-  EXPECT_EQ(cache().resolve(path, on_fake_ep())->key(), first->key());
-  std::fstream data(path.parent_path() / "model.data", std::ios::in | std::ios::out | std::ios::binary);
-  data.seekp(0);
-  data.put('x');
-  data.close();
-  EXPECT_NE(cache().resolve(given, on_fake_ep())->key(), first->key());
-  const auto without = cache().resolve(ModelBytes{bytes, {}}, on_fake_ep());
-  ASSERT_FALSE(without);
-  EXPECT_EQ(without.error().code, ErrorCode::bad_input);
-  EXPECT_THAT(without.error().message, HasSubstr("no folder is given"));
-}
-
-TEST_F(InMemory, ASessionRunsItCompiledAndAsSourceWithTheSameNumbers) {
-  const auto path = external_model();
-  const auto bytes = bytes_of(path);
-  Session compiled(cache(), ModelBytes{bytes, path.parent_path()}, on_fake_ep());
-  ASSERT_TRUE(compiled.open());
-  EXPECT_EQ(compiled.outcome(), Outcome::compiled);
-  CompileOptions cpu;
-  cpu.ep = "cpu";
-  Session source(cache(), ModelBytes{bytes, path.parent_path()}, cpu);
-  const auto opened = source.open();
-  ASSERT_TRUE(opened) << opened.error().message;
-  EXPECT_EQ(source.running_path(), stdfs::path());
-  const auto a = values_of(*compiled.run(inputs(compiled)));
-  const auto b = values_of(*source.run(inputs(source)));
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5);
-}
-
-TEST_F(InMemory, BadBytesAreBadInputAndNothingIsWrittenIntoTheWorkingDirectory) {
-  const stdfs::path before = stdfs::current_path();
-  stdfs::create_directory(folder_ / "cwd");
-  stdfs::current_path(folder_ / "cwd");
-  const std::vector<std::byte> garbage(100, std::byte{0xAB});
-  const auto refused = cache().resolve(ModelBytes{garbage, {}}, on_fake_ep());
-  const auto bytes = bytes_of(model());
-  const auto compiled = cache().resolve(ModelBytes{bytes, {}}, on_fake_ep());
-  stdfs::current_path(before);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::bad_input);
-  EXPECT_TRUE(compiled);
-  EXPECT_TRUE(stdfs::is_empty(folder_ / "cwd"));
-}
-
-TEST_F(InMemory, ManyThreadsAtOnceMakeOneCompile) {
-  const auto bytes = bytes_of(model());
-  const CompileCache shared = cache();
-  ::setenv("FAKE_EP_FAULT", "slow=200@compile", 1);
-  std::vector<std::thread> threads;
-  threads.reserve(6);
-  std::atomic<int> compiled{0};
-  for (int i = 0; i < 6; ++i) {
-    threads.emplace_back([&] {
-      const auto answer = shared.resolve(ModelBytes{bytes, {}}, on_fake_ep());
-      EXPECT_TRUE(answer && answer->compiled());
-      if (answer && answer->outcome() == Outcome::compiled) ++compiled;
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(compiled, 1);
-  EXPECT_EQ(events("compile_begin"), 1U);
 }
 
 TEST_F(Library, AResetInsideAPerfWindowLeavesTheSessionReset) {

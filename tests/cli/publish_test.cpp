@@ -159,5 +159,38 @@ TEST_F(PublishCommand, ADamagedRecordIsNamedByVerify) {
   EXPECT_THAT(verify.err, HasSubstr("not a record of what was published"));
 }
 
+// Neither read nor written: the store is not even made.
+TEST_F(PublishCommand, WithoutTheCacheItIsPublishedAndKeptNowhereElse) {
+  const auto model = tiny();
+  const auto out = folder_ / "net.onnx";
+  int code = -1;
+  const auto json = precast_.json(compile(model, {"--no-cache", "-o", out.native()}), &code);
+  EXPECT_EQ(code, 0) << json.dump(2);
+  EXPECT_EQ(json["outcome"], "uncached");
+  EXPECT_EQ(json["published"], out.native());
+  EXPECT_EQ(json["path"], out.native());
+  EXPECT_FALSE(json.contains("error"));
+  EXPECT_FALSE(stdfs::exists(precast_.store()));
+  EXPECT_EQ(names_in(folder_.path()).size(), 4U) << "the model, and the published one with its binary and its alias";
+  const auto opened = precast_.json(precast_.fake({"run", out.native()}));
+  EXPECT_EQ(opened["outcome"], "precompiled") << opened.dump(2);
+  EXPECT_EQ(precast_.run(compile(model, {"--no-cache"})).code, 2) << "it would keep nothing";
+  const Ran again = precast_.run(compile(model, {"--no-cache", "-o", out.native(), "--ep-options", "output_scale=2"}));
+  EXPECT_EQ(again.code, 2) << "something else is there";
+  EXPECT_THAT(again.err, HasSubstr("--overwrite"));
+  EXPECT_EQ(precast_.run(compile(model, {"--no-cache", "-o", out.native(), "--overwrite"})).code, 0);
+}
+
+TEST_F(PublishCommand, AStoreThatCannotWorkIsNotInTheWay) {
+  precast_.env["PRECAST_CACHE_DIR"] = (folder_ / "file").native();
+  write_file(folder_ / "file", "no folder");
+  const auto out = folder_ / "out" / "net.onnx";
+  const Ran ran = precast_.run(compile(tiny(), {"-o", out.native()}));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("running without the cache"));
+  EXPECT_TRUE(stdfs::exists(out));
+  EXPECT_EQ(precast_.run(compile(tiny(), {"-o", out.native(), "--strict"})).code, 7);
+}
+
 }  // namespace
 }  // namespace precast::testing

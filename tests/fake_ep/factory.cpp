@@ -14,6 +14,7 @@
 #include "error.hpp"
 #include "faults.hpp"
 #include "onnxruntime_cxx_api.h"
+#include "onnxruntime_session_options_config_keys.h"
 #include "settings.hpp"
 #include "trace.hpp"
 
@@ -50,6 +51,12 @@ Ort::KeyValuePairs metadata(std::size_t device, std::size_t devices) {
   }
   if (devices > 1) pairs.Add("device_index", std::to_string(device).c_str());
   return pairs;
+}
+
+// ORT does nothing with these keys: they are plain session options that the EP reads.
+void trace_sharing(Ort::ConstSessionOptions options) {
+  if (options.GetConfigEntryOrDefault(kOrtSessionOptionShareEpContexts, "0") == "1") trace("share");
+  if (options.GetConfigEntryOrDefault(kOrtSessionOptionStopShareEpContexts, "0") == "1") trace("stop_share");
 }
 
 OrtCompiledModelCompatibility verdict(std::string_view compatibility) {
@@ -123,6 +130,7 @@ void Factory::get_devices(const OrtHardwareDevice* const* devices, std::size_t c
 
 void Factory::create_ep(const OrtSessionOptions* options, const OrtLogger* logger, OrtEp** ep) const {
   trace("create_ep");
+  trace_sharing(Ort::ConstSessionOptions(options));
   auto created = std::make_unique<Ep>(read_settings(Ort::ConstSessionOptions(options), name_), logger);
   created->faults().at(Where::kCreateEp);
   *ep = created.release();

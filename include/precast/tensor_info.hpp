@@ -1,0 +1,17 @@
+// What a model takes and gives.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace precast {
+
+struct TensorInfo {
+  std::string name;
+  std::string dtype;                    // as NumPy names it: "float32", "int64", ...; empty: not a tensor
+  std::vector<std::int64_t> shape;      // -1: not fixed
+  std::vector<std::string> dimensions;  // symbolic names, "" where there is none; as many as shape
+};
+
+}  // namespace precast

@@ -1,0 +1,265 @@
+// precast run MODEL
+#include <cmath>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "bench/model_run.hpp"
+#include "bench/tensor_files.hpp"
+#include "cli/command.hpp"
+#include "cli/compile_options.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/input_options.hpp"
+#include "cli/progress.hpp"
+#include "cli/result_json.hpp"
+#include "identity/links.hpp"
+#include "model/model_facts.hpp"
+#include "ort/inference.hpp"
+#include "session/prepared_session.hpp"
+#include "util/text.hpp"
+#include "util/try.hpp"
+
+namespace precast::cli {
+
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string model;
+  CompileOptions compile;
+  InputOptions input;
+  std::string output_data;
+  bool overwrite = false;
+  bool check = false;
+};
+
+struct Answer {
+  bench::ModelRun run;
+  std::optional<std::vector<bench::CheckedOutput>> checked;
+  CommandTimings timings;
+
+  [[nodiscard]] bool wrong() const {
+    return checked && !std::ranges::all_of(*checked, [](const auto& one) { return one.difference.agrees(); });
+  }
+};
+
+json number(double value) {
+  return std::isfinite(value) ? json(value) : json(nullptr);
+}
+
+json output_json(const bench::Output& output) {
+  json result{{"name", util::escape_invalid_utf8(output.name)},
+              {"dtype", nullptr},
+              {"shape", nullptr},
+              {"min", nullptr},
+              {"max", nullptr},
+              {"mean", nullptr},
+              {"sha256", nullptr}};
+  if (!output.tensor) return result;
+  result["dtype"] = model::dtype_name(output.tensor->element_type);
+  result["shape"] = output.tensor->shape;
+  result["sha256"] = bench::sha256_of(*output.tensor);
+  const tensor::Summary summary = tensor::summarize(*output.tensor);
+  if (summary.counted == 0) return result;
+  result["min"] = number(summary.min);
+  result["max"] = number(summary.max);
+  result["mean"] = number(summary.mean);
+  return result;
+}
+
+json check_json(const Answer& answer) {
+  if (!answer.checked) return nullptr;
+  json outputs = json::array();
+  for (const bench::CheckedOutput& one : *answer.checked) {
+    const tensor::Difference& difference = one.difference;
+    const bool compared = difference.mismatch.empty();
+    const std::string why = difference.why();
+    outputs.push_back({{"name", util::escape_invalid_utf8(one.name)},
+                       {"ok", difference.agrees()},
+                       {"reason", why.empty() ? json(nullptr) : json(why)},
+                       {"max_abs", compared ? number(difference.max_abs) : json(nullptr)},
+                       {"max_rel", compared ? number(difference.max_rel) : json(nullptr)},
+                       {"cosine", compared ? number(difference.cosine) : json(nullptr)},
+                       {"not_finite", difference.not_finite}});
+  }
+  return {{"ok", !answer.wrong()}, {"reference", "CPUExecutionProvider"}, {"outputs", outputs}};
+}
+
+json nodes_json(const session::PreparedSession& session) {
+  if (session.provider_nodes().empty()) return nullptr;
+  return session.provider_nodes();
+}
+
+std::string table(const Answer& answer) {
+  std::vector<std::vector<std::string>> rows{{"output", "dtype", "shape", "min", "max", "mean"}};
+  if (answer.checked) rows.front().insert(rows.front().end(), {"cosine", "max abs", "check"});
+  for (const bench::Output& output : answer.run.outputs) {
+    std::vector<std::string> row{util::escape_to_line(output.name)};
+    const tensor::Summary summary = output.tensor ? tensor::summarize(*output.tensor) : tensor::Summary();
+    row.emplace_back(output.tensor ? model::dtype_name(output.tensor->element_type) : "not a tensor");
+    row.push_back(output.tensor ? tensor::shape_text(output.tensor->shape) : "");
+    for (const double value : {summary.min, summary.max, summary.mean}) {
+      row.push_back(summary.counted == 0 ? "" : fmt::format("{:.6g}", value));
+    }
+    if (answer.checked) {
+      const auto one = std::ranges::find(*answer.checked, output.name, &bench::CheckedOutput::name);
+      if (one != answer.checked->end()) {
+        row.push_back(fmt::format("{:.6f}", one->difference.cosine));
+        row.push_back(fmt::format("{:.3g}", one->difference.max_abs));
+        row.emplace_back(one->difference.agrees() ? "ok" : one->difference.why());
+      }
+    }
+    rows.push_back(std::move(row));
+  }
+  return util::format_table(std::move(rows));
+}
+
+// The source, where there is one that is not compiled already.
+std::filesystem::path source_of(const compile::Resolution& resolution, const compile::Request& request) {
+  if (resolution.outcome == compile::Outcome::precompiled) return {};
+  return identity::logical_absolute(request.model);
+}
+
+// An EP that the user named and that got no node: everything would run on the CPU without a word.
+Result<void> check_nodes(const session::PreparedSession& session, const compile::Request& request) {
+  const ort::FoundEp& ep = session.resolution().target.ep.found;
+  const auto& nodes = session.provider_nodes();
+  const std::string asked = util::ascii_lower(request.target.ep);
+  if (asked.empty() || asked == "auto" || ep.library.empty() || nodes.empty() || nodes.contains(ep.name)) return {};
+  return fail(ErrorCode::ep_unavailable,
+              ep.name + " got no node of " + util::quoted(request.model) + ": all of it would run elsewhere",
+              request.model, "leave --ep out, or use --ep cpu");
+}
+
+Result<void> write_outputs(Context& context, const Options& options, const bench::ModelRun& run) {
+  if (options.output_data.empty()) return {};
+  tensor::Tensors tensors;
+  for (const bench::Output& output : run.outputs) {
+    if (output.tensor) {
+      tensors.emplace(output.name, *output.tensor);
+    } else {
+      context.output.warn("output " + util::quoted(output.name) + " is not a tensor and is not written");
+    }
+  }
+  PRECAST_TRY(bench::write_tensors(identity::logical_absolute(options.output_data), tensors, options.overwrite));
+  context.output.note("outputs: " + util::quoted(options.output_data));
+  return {};
+}
+
+Result<Answer> infer(Context& context, const Options& options, const bench::InputSource& input,
+                     const compile::Request& request, session::PreparedSession& session) {
+  Answer answer;
+  PRECAST_TRY(check_nodes(session, request));
+  PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, context.catalog());
+  const std::filesystem::path source = source_of(session.resolution(), request);
+  if (options.check && source.empty()) {
+    return fail(ErrorCode::unsupported,
+                util::quoted(request.model) + " is compiled: there is no source to check it against", request.model,
+                "run the model that it was compiled from");
+  }
+  PRECAST_TRY_ASSIGN(const auto wanted, bench::inputs_of(session.native()));
+  PRECAST_TRY_ASSIGN(auto inputs, bench::make_inputs(input, wanted, source));
+  PRECAST_TRY_ASSIGN(answer.run, bench::run_once(session.native(), inputs,
+                                                 "the inference on " + util::quoted(request.model) + " failed"));
+  if (options.check) {
+    PRECAST_TRY_ASSIGN(answer.checked, bench::check_against_cpu(*catalog, source, request.session, inputs, answer.run));
+  }
+  PRECAST_TRY(write_outputs(context, options, answer.run));
+  answer.timings.startup = context.runtime_load_ms();
+  answer.timings.session_open = session.open_ms();
+  answer.timings.run = answer.run.run_ms;
+  answer.timings.total = context.elapsed_ms();
+  return answer;
+}
+
+void say(Context& context, const Options& options, const session::PreparedSession& session, const Answer& answer) {
+  const compile::Resolution& resolution = session.resolution();
+  context.output.note(fmt::format("{}: {} on {}/{}, one run in {:.3f} ms", to_string(resolution.outcome),
+                                  util::quoted(options.model), resolution.target.ep.found.name,
+                                  ort::to_string(resolution.target.device.device_class), answer.run.run_ms));
+  if (!resolution.validation.empty()) context.output.note("validation: " + resolution.validation);
+  for (const auto& [ep, nodes] : session.provider_nodes()) context.output.note(fmt::format("{}: {} nodes", ep, nodes));
+  if (!context.output.json) context.output.machine(table(answer));
+}
+
+// Where there is no compiled model the source runs, with one warning; --strict makes that an error.
+Result<void> check_compiled(Context& context, const compile::Resolution& resolution) {
+  if (resolution.compiled_model() || resolution.outcome == compile::Outcome::nothing_to_compile) return {};
+  if (context.options.strict) {
+    return std::unexpected(
+        resolution.error.value_or(Error{ErrorCode::compile_failed, resolution.reason, resolution.path, {}}));
+  }
+  const std::string hint = resolution.error ? resolution.error->hint : std::string();
+  context.output.warn("the source model runs: " + resolution.reason + (hint.empty() ? "" : "; " + hint));
+  return {};
+}
+
+Result<session::PreparedSession> open(Context& context, compile::Resolver& resolver, const compile::Request& request) {
+  ProgressReporter progress(context.output, util::quoted(request.model));
+  PRECAST_TRY_ASSIGN(auto resolution, resolver.resolve(request, progress.observer()));
+  if (context.options.verbosity > 0) context.output.note(details(resolution));
+  PRECAST_TRY(check_compiled(context, resolution));
+  progress.update({.stage = compile::Stage::opening, .estimate_seconds = std::nullopt, .holder = std::nullopt});
+  PRECAST_TRY_ASSIGN(auto session, session::PreparedSession::open(resolver, request, std::move(resolution),
+                                                                  progress.observer(), true));
+  PRECAST_TRY(check_compiled(context, session.resolution()));
+  return session;
+}
+
+int run_model(Context& context, const Options& options) {
+  auto request = make_request(options.compile, context.options);
+  if (!request) return report_error(context, "run", request.error());
+  const auto input = make_input_source(options.input);
+  if (!input) return report_error(context, "run", input.error());
+  request->model = options.model;
+  request->accept_private = true;
+  context.look_only_for(request->target.ep);
+  const auto resolver = context.resolver(!request->no_cache);
+  if (!resolver) return report_error(context, "run", resolver.error());
+  auto opened = open(context, **resolver, *request);
+  if (!opened) return report_error(context, "run", opened.error());
+  const auto session = std::make_shared<session::PreparedSession>(std::move(*opened));
+  context.keep_until_exit(session);
+  const auto private_owner = session->take_private_owner();  // deletes a private generation on return
+  const auto answer = infer(context, options, *input, *request, *session);
+  if (!answer) return report_error(context, "run", answer.error());
+  say(context, options, *session, *answer);
+  if (context.output.json) {
+    json document = cli::document("run");
+    document.update(to_json(session->resolution(), answer->timings));
+    document["outputs"] = json::array();
+    for (const bench::Output& output : answer->run.outputs) document["outputs"].push_back(output_json(output));
+    document["provider_nodes"] = nodes_json(*session);
+    document["check"] = check_json(*answer);
+    context.output.machine_json(document);
+  }
+  return answer->wrong() ? kFailed : kDone;
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Body& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("run", "One inference, with given or made-up inputs");
+  command->fallthrough();
+  command->add_option("MODEL", options->model, "ONNX model")->required()->type_name("FILE");
+  add_input_options(*command, options->input);
+  command
+      ->add_option("--output-data", options->output_data, "Write the outputs to FILE.npz, or as NAME.npy into a folder")
+      ->type_name("FILE|DIR");
+  command->add_flag("--overwrite", options->overwrite, "Replace files that are there already");
+  command->add_flag("--check", options->check,
+                    "Compare every output with ORT's CPU EP on the source; exit 1 if it differs");
+  add_compile_options(*command, options->compile);
+  command->footer(
+      "Examples:\n"
+      "  precast run model.onnx --ep openvino --check\n"
+      "  precast run model.onnx --ep openvino --dim sequence=64 --value-range input_ids=0:30522\n"
+      "  precast run model.onnx --ep qnn --ep-options soc_model=60 --ep-options htp_arch=73 \\\n"
+      "    --input-data test_data_set_0 --output-data outputs.npz --json");
+  command->callback(
+      [options, &chosen] { chosen = [options](Context& context) { return run_model(context, *options); }; });
+}
+
+}  // namespace precast::cli
