@@ -61,7 +61,9 @@ bool ended_from_outside(const WorkerOutcome& outcome) {
 
 // What the worker itself reported. The codes of ORT's words mean something else here: the model was found and read
 // before, so "no such file" is the EP's own trouble; and once ORT returned, "unsupported" is no empty answer any more.
+// A worker that was not ready says "unsupported" of precast's own request, not of the model.
 JobEnd end_of_failed(const WorkerOutcome& outcome) {
+  if (!outcome.ready) return JobEnd::transient;
   switch (outcome.failed->code) {
     case ErrorCode::unsupported:
       return outcome.compiled ? JobEnd::compile_failed : JobEnd::nothing_to_compile;
@@ -70,7 +72,7 @@ JobEnd end_of_failed(const WorkerOutcome& outcome) {
     case ErrorCode::cancelled:
       return JobEnd::transient;
     default:
-      return outcome.ready ? JobEnd::compile_failed : JobEnd::transient;
+      return JobEnd::compile_failed;
   }
 }
 
@@ -86,7 +88,8 @@ JobResult failure_of(const Job& job, const WorkerOutcome& outcome) {
   } else if (outcome.failed) {
     result.error = {outcome.failed->code, outcome.failed->message, job.request.model, outcome.failed->hint};
     result.end = end_of_failed(outcome);
-    if (result.end == JobEnd::compile_failed) result.error.code = ErrorCode::compile_failed;
+    const bool misleading = result.error.code == ErrorCode::unsupported && result.end == JobEnd::transient;
+    if (result.end == JobEnd::compile_failed || misleading) result.error.code = ErrorCode::compile_failed;
   } else if (outcome.timed_out) {
     result.end = JobEnd::timed_out;
     result.error = {ErrorCode::timed_out,

@@ -1,6 +1,6 @@
-// The digest memo (spec/cache.md section 2; docs/architecture.md "What makes a hit cheap"): a digest is remembered
-// under (device, inode, size, mtime ns, ctime ns) and trusted only on file systems whose ctime can be trusted. Losing
-// or damaging it costs time, never correctness.
+// The digest memo (docs/architecture.md, "What makes a hit cheap"): a digest is remembered under (device,
+// inode, size, mtime ns, ctime ns) and trusted only on file systems whose ctime can be trusted. Losing or damaging it
+// costs time, never correctness.
 //
 // One file per group; each entry carries a checksum. Reading a group costs one open, read, close per process; a file
 // costs one lstat when its folder is known to be reached without links. Thread-safe.

@@ -1,4 +1,4 @@
-// When a digest may be remembered, and when what was remembered still holds (spec/cache.md section 2). Pure.
+// When a digest may be remembered, and when what was remembered still holds (docs/architecture.md). Pure.
 #pragma once
 
 #include <optional>

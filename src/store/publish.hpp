@@ -1,4 +1,4 @@
-// Publishing (`compile -o`, spec/cache.md section 10): a user-visible copy of exactly one generation.
+// Publishing (`compile -o`; docs/store-format.md): a user-visible copy of exactly one generation.
 //
 // An .onnx, and for each binary that it refers to `<alias>.<64 hex of its SHA-256>.bin`, which it names, and
 // `<alias>.bin` of the same bytes. The alias is the binary's name with the generation's stem ("model") replaced by the

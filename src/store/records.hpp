@@ -45,7 +45,7 @@ struct Marker {
 // Of a marker or manifest: written by a precast that knows more. Not ours to judge, and its generation not to delete.
 [[nodiscard]] bool has_other_schema(std::string_view text);
 
-// A remembered failure (spec: "Remembered failures").
+// A remembered failure.
 struct FailedRecord {
   std::string key{};
   std::string kind{};  // "compile_failed", "timed_out", "crashed", "nothing_to_compile", "refused"

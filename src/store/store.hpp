@@ -1,7 +1,7 @@
 // The store: one content-addressed place for everything compiled. Readers see a complete generation or none, whatever
 // was killed when.
 //
-// Locks (spec/cache.md section 4): order is key < lease; leases are only ever tried. Markers and failed records are
+// Locks (docs/architecture.md): order is key < lease; leases are only ever tried. Markers and failed records are
 // created, replaced and deleted only under the key's exclusive lock. Thread-safe.
 #pragma once
 
@@ -133,7 +133,7 @@ class Store {
 
   [[nodiscard]] Result<Work> begin_work();
 
-  // Durable order (spec section 6): chmod, fsync every file and folder, hash, rename without replacing, fsync of
+  // Durable order (docs/store-format.md): chmod, fsync every file and folder, hash, rename without replacing, fsync of
   // generations/ and tmp/, key folders, marker temp, fsync, rename, fsync. The caller holds the key lock.
   // `marker` has everything but generation, artifacts and created, which are filled in.
   // On success the generation's lease is given to the caller. If only the marker could not be written, the result says
@@ -162,8 +162,8 @@ class Store {
   // Seconds that compiling this source for this EP took before, newest first known; nullopt = never.
   [[nodiscard]] std::optional<double> earlier_compile_seconds(const std::string& source_sha256, const std::string& ep);
 
-  // Retention by count: the family of `marker` keeps its `keep` most recently used generations; victims as spec
-  // section 7 (non-blocking key lock, then exclusive lease, marker re-read, marker deleted, generation moved away,
+  // Retention by count: the family of `marker` keeps its `keep` most recently used generations; a victim
+  // gives up its key lock and its lease without anybody waiting (marker re-read, marker deleted, generation moved away,
   // then bytes deleted). Also deletes replaced generations and leftovers in tmp/ that nobody holds and that are older
   // than `leftover_age`. Never fails a caller: what could not be done is done next time.
   void retain(const Marker& newest, std::chrono::seconds leftover_age = kLeftoverAge) noexcept;

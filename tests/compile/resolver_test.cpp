@@ -1,95 +1,19 @@
 // The resolver in this process, on real ORT and the fake EP: what a hit costs, and what every outcome says.
-#include "compile/resolver.hpp"
-
 #include <cstdlib>
 #include <fstream>
-#include <thread>
 
 #include <gmock/gmock.h>
 
-#include "fs/counting_file_system.hpp"
-#include "model_generator/model_generator.hpp"
+#include "compile/support.hpp"
 #include "session/prepared_session.hpp"
-#include "support/models.hpp"
-#include "support/program.hpp"
 
 namespace precast::compile {
 namespace {
 
-using precast::testing::count_events;
 using precast::testing::fake_ep_library;
-using precast::testing::Folder;
 using ::testing::HasSubstr;
+using testing::ResolverTest;
 namespace stdfs = std::filesystem;
-
-ort::Catalog& catalog() {
-  static ort::Catalog* const instance = [] {
-    ::setenv("ORT_DISABLE_TELEMETRY", "1", 1);
-    ort::RuntimeOptions options;
-    options.library = stdfs::path(PRECAST_DEPS_DIR) / "ort/lib/libonnxruntime.so.1";
-    auto runtime = ort::Runtime::load(options);
-    if (!runtime) throw std::runtime_error(runtime.error().message);
-    return new ort::Catalog(*runtime, {{"fake_ep", "explicit", fake_ep_library(), nullptr},
-                                       {"CPUExecutionProvider", "built_in", {}, ort::find_ep("cpu")}});
-  }();
-  return *instance;
-}
-
-class ResolverTest : public ::testing::Test {
- protected:
-  ResolverTest() {
-    ::setenv("FAKE_EP_TRACE", trace().c_str(), 1);
-    ::setenv("PRECAST_WORKER", (stdfs::path(PRECAST_BINARY_DIR) / "bin" / "precast-worker").c_str(), 1);
-    ::unsetenv("FAKE_EP_FAULT");
-    reopen();
-  }
-  ~ResolverTest() override {
-    ::unsetenv("FAKE_EP_FAULT");
-    ::unsetenv("FAKE_EP_TRACE");
-  }
-
-  // As a new process would see the store: nothing in memory.
-  void reopen() {
-    resolver_.reset();
-    store::StoreOptions options;
-    options.root = folder_ / "store";
-    auto store = store::Store::open(files_, options);
-    ASSERT_TRUE(store) << store.error().message;
-    store_ = std::move(*store);
-    resolver_ = std::make_unique<Resolver>(Services{.file_system = files_,
-                                                    .catalog = [] { return Result<ort::Catalog*>(&catalog()); },
-                                                    .store = store_.get(),
-                                                    .store_problem = {},
-                                                    .worker = {},
-                                                    .cancel = nullptr,
-                                                    .allow_telemetry = false});
-  }
-  stdfs::path model(const std::string& name = "model.onnx", bool external = true) {
-    const auto path = precast::testing::make_model(folder_ / name, {.output = {}, .external = external});
-    // A digest of a file that changed within the clock's granularity is not remembered.
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
-    return path;
-  }
-  Request request(const stdfs::path& path) {
-    Request request;
-    request.model = path;
-    request.target.ep = "fake_ep";
-    request.compile_timeout = std::chrono::seconds(60);
-    return request;
-  }
-  Resolution resolve(const Request& what) {
-    auto resolution = resolver_->resolve(what);
-    EXPECT_TRUE(resolution) << resolution.error().message;
-    return resolution ? std::move(*resolution) : Resolution{};
-  }
-  stdfs::path trace() const { return folder_ / "trace"; }
-  std::size_t compiles() const { return count_events(trace(), "compile_begin"); }
-
-  Folder folder_;
-  fs::CountingFileSystem files_{fs::FileSystem::posix()};
-  std::unique_ptr<store::Store> store_;
-  std::unique_ptr<Resolver> resolver_;
-};
 
 TEST_F(ResolverTest, AMissThenAHit) {
   const auto path = model();

@@ -29,16 +29,16 @@ ort::Catalog& catalog() {
   return *instance;
 }
 
-std::vector<std::int64_t> concrete(std::vector<std::int64_t> shape) {
+std::vector<std::int64_t> concrete(std::vector<std::int64_t> shape, std::int64_t batch) {
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] <= 0) shape[i] = i == 0 ? 1 : 16;
+    if (shape[i] <= 0) shape[i] = i == 0 ? batch : 16;
   }
   return shape;
 }
 
-Ort::Value make_input(const std::string& name, const Ort::ConstTensorTypeAndShapeInfo& info) {
+Ort::Value make_input(const std::string& name, const Ort::ConstTensorTypeAndShapeInfo& info, std::int64_t batch) {
   const Ort::AllocatorWithDefaultOptions allocator;
-  const auto shape = concrete(info.GetShape());
+  const auto shape = concrete(info.GetShape(), batch);
   Ort::Value value = Ort::Value::CreateTensor(allocator, shape.data(), shape.size(), info.GetElementType());
   const std::size_t count = value.GetTensorTypeAndShapeInfo().GetElementCount();
   std::mt19937 random(static_cast<std::mt19937::result_type>(std::hash<std::string>{}(name)));
@@ -57,13 +57,13 @@ Ort::Value make_input(const std::string& name, const Ort::ConstTensorTypeAndShap
   return value;
 }
 
-Outputs run_session(Ort::Session& session) {
+Outputs run_session(Ort::Session& session, std::int64_t batch) {
   const Ort::AllocatorWithDefaultOptions allocator;
   std::vector<std::string> names;
   std::vector<Ort::Value> inputs;
   for (std::size_t i = 0; i < session.GetInputCount(); ++i) {
     names.emplace_back(session.GetInputNameAllocated(i, allocator).get());
-    inputs.push_back(make_input(names.back(), session.GetInputTypeInfo(i).GetTensorTypeAndShapeInfo()));
+    inputs.push_back(make_input(names.back(), session.GetInputTypeInfo(i).GetTensorTypeAndShapeInfo(), batch));
   }
   std::vector<std::string> output_names;
   output_names.reserve(session.GetOutputCount());
@@ -121,7 +121,7 @@ std::vector<std::string> arguments_for(const RealEp& ep) {
   return arguments;
 }
 
-Outputs run_model(const RealEp& ep, const std::filesystem::path& model, bool compiled) {
+Outputs run_model(const RealEp& ep, const std::filesystem::path& model, bool compiled, std::int64_t batch) {
   auto target = catalog().choose(fs::FileSystem::posix(), {ep.name, {}, ep.options}, {});
   if (!target) {
     ADD_FAILURE() << target.error().message;
@@ -135,7 +135,7 @@ Outputs run_model(const RealEp& ep, const std::filesystem::path& model, bool com
     ADD_FAILURE() << opened.error().message;
     return {};
   }
-  return run_session(opened->session);
+  return run_session(opened->session, batch);
 }
 
 double largest_difference(const Outputs& a, const Outputs& b) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -25,9 +26,10 @@ struct RealEp {
 [[nodiscard]] std::vector<std::string> arguments_for(const RealEp& ep);
 
 // Tensor bytes of every output, by name, of one run on inputs seeded by their names. CPU fallback of whole models is
-// forbidden for `compiled` ones by opening with disable_model_compile.
+// forbidden for `compiled` ones by opening with disable_model_compile. `batch`: the size of a symbolic first dimension.
 using Outputs = std::map<std::string, std::vector<std::byte>>;
-[[nodiscard]] Outputs run_model(const RealEp& ep, const std::filesystem::path& model, bool compiled);
+[[nodiscard]] Outputs run_model(const RealEp& ep, const std::filesystem::path& model, bool compiled,
+                                std::int64_t batch = 1);
 
 // Largest absolute difference of two float outputs of one name; infinity when shapes or names differ.
 [[nodiscard]] double largest_difference(const Outputs& a, const Outputs& b);

@@ -8,6 +8,7 @@
 
 #include "integration/real_eps.hpp"
 #include "model_generator/model_generator.hpp"
+#include "support/one_processor.hpp"
 #include "support/program.hpp"
 
 namespace precast::testing {
@@ -71,6 +72,14 @@ TEST_F(Sources, TheSameFolderElsewhereUnderAnotherNameIsAHit) {
   const auto after = resolve(copy / "anders benannt.onnx");
   EXPECT_EQ(after["outcome"], "hit") << after.dump(2);
   EXPECT_EQ(after["generation"], before["generation"]);
+}
+
+// OpenVINO's device says how many streams it could run, and that is no part of what it compiles.
+TEST_F(Sources, OneProcessorIsNoOtherMachine) {
+  const auto model = external_model();
+  const auto before = resolve(model);
+  const OneProcessor here;
+  EXPECT_EQ(resolve(model)["key"], before["key"]);
 }
 
 TEST_F(Sources, AModelReachedThroughLinksCompilesAsHuggingFaceLaysItOut) {

@@ -3,7 +3,7 @@
 #include "fs/counting_file_system.hpp"
 #include "store/support.hpp"
 
-// What makes a hit cheap, counted at the seam (spec/cache.md section 5, rule 6).
+// What makes a hit cheap, counted at the seam.
 
 namespace precast::store {
 namespace {

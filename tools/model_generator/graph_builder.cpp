@@ -139,6 +139,10 @@ void GraphBuilder::attribute(const std::string& name, std::span<const std::int64
 
 void GraphBuilder::domain(const std::string& domain, std::int64_t version) {
   last_->set_domain(domain);
+  import_domain(domain, version);
+}
+
+void GraphBuilder::import_domain(const std::string& domain, std::int64_t version) {
   const auto& imports = model_.opset_import();
   const bool known = std::ranges::any_of(imports, [&](const auto& entry) { return entry.domain() == domain; });
   if (known) return;

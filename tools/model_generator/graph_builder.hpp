@@ -58,7 +58,8 @@ class GraphBuilder {
   void attribute(const std::string& name, std::int64_t value);  // of the last node
   void attribute(const std::string& name, float value);
   void attribute(const std::string& name, std::span<const std::int64_t> values);
-  void domain(const std::string& domain, std::int64_t version);  // of the last node; imported once
+  void domain(const std::string& domain, std::int64_t version);         // of the last node; imported once
+  void import_domain(const std::string& domain, std::int64_t version);  // for nodes of subgraphs; once
 
   [[nodiscard]] const onnx::ModelProto& model() const { return model_; }
   [[nodiscard]] const std::vector<Weight>& weights() const { return weights_; }

@@ -221,6 +221,56 @@ GraphBuilder unsupported() {
   return graph;
 }
 
+// FastGelu(x MatMul weight): `weight` and `bias` are the outer graph's.
+void add_branch(onnx::NodeProto& node, const std::string& which, const std::string& x) {
+  onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(which);
+  attribute.set_type(onnx::AttributeProto::GRAPH);
+  onnx::GraphProto& body = *attribute.mutable_g();
+  body.set_name(which);
+  onnx::NodeProto& matmul = *body.add_node();
+  matmul.set_op_type("MatMul");
+  matmul.add_input(x);
+  matmul.add_input("weight");
+  matmul.add_output(which + "_product");
+  onnx::NodeProto& gelu = *body.add_node();
+  gelu.set_op_type("FastGelu");
+  gelu.set_domain("com.microsoft");
+  gelu.add_input(which + "_product");
+  gelu.add_input("bias");
+  gelu.add_output(which + "_out");
+  onnx::ValueInfoProto& output = *body.add_output();
+  output.set_name(which + "_out");
+  output.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+}
+
+GraphBuilder branch() {
+  GraphBuilder graph("branch");
+  const std::string x = graph.input("x", Dims{0, 8});
+  graph.random("weight", {8, 8}, std::sqrt(2.0 / 8));
+  graph.random("bias", {8}, 0.1);
+  const std::string product = graph.add("MatMul", "matmul", {x, "weight"});
+  const std::string largest = graph.add("ReduceMax", "largest", {product});
+  graph.attribute("keepdims", std::int64_t{0});
+  const std::string condition = graph.add("Greater", "positive", {largest, graph.scalar("zero", 0.0F)});
+  graph.add("If", "choice", {condition});
+  add_branch(graph.node(), "then_branch", product);
+  add_branch(graph.node(), "else_branch", x);
+  graph.import_domain("com.microsoft", 1);
+  graph.output("y", Dims{0, 8});
+  return graph;
+}
+
+GraphBuilder empty(const Options& options) {
+  GraphBuilder graph("empty");
+  std::string x = graph.input("x", Dims{1, 8});
+  x = graph.add("MatMul", "matmul", {x, graph.random("weight", {8, 8}, std::sqrt(2.0 / 8))});
+  x = graph.add("Slice", "nothing", {x, graph.integers("first", Dims{0}), graph.integers("end", Dims{0})});
+  graph.add(options.op, "activation", {x});
+  graph.output("y", Dims{0, 8});
+  return graph;
+}
+
 }  // namespace
 
 GraphBuilder build_graph(const Options& options) {
@@ -237,6 +287,10 @@ GraphBuilder build_graph(const Options& options) {
       return two_partition(options);
     case Kind::unsupported:
       return unsupported();
+    case Kind::branch:
+      return branch();
+    case Kind::empty:
+      return empty(options);
   }
   return tiny(options, 1);
 }

@@ -22,6 +22,8 @@ constexpr const char* kKinds = R"(Kinds:
   transformer    encoder layers, float32 [1,SEQ,HIDDEN]; 340 MB of external data unless told otherwise
   two-partition  MatMul -> separator -> MatMul: two partitions (fastgelu: on OpenVINO and QNN, shrink: QNN only)
   unsupported    no node that OpenVINO or QNN can run
+  branch         dynamic, then an If whose branches need weights of the outer graph
+  empty          tiny, with no elements left before the last node
 
 Examples:
   precast-make-model tiny -o tiny.onnx --external
@@ -45,7 +47,9 @@ int run(int argc, char** argv) {
                                              {"resnet50", Kind::resnet50},
                                              {"transformer", Kind::transformer},
                                              {"two-partition", Kind::two_partition},
-                                             {"unsupported", Kind::unsupported}};
+                                             {"unsupported", Kind::unsupported},
+                                             {"branch", Kind::branch},
+                                             {"empty", Kind::empty}};
   const std::map<std::string, Separator> separators = {{"fastgelu", Separator::fastgelu},
                                                        {"shrink", Separator::shrink}};
   std::string kind;
@@ -55,7 +59,7 @@ int run(int argc, char** argv) {
   app.add_option("--seed", options.seed, "Seed of all weights")->capture_default_str();
   CLI::Option* outside = app.add_flag("--external", external, "Put the weights into <stem>.data beside the model");
   app.add_flag("--inline", inlined, "Put the weights into the model")->excludes(outside);
-  app.add_option("--name-op", options.op, "tiny, dynamic: operator of the last node (one float input)")
+  app.add_option("--name-op", options.op, "tiny, dynamic, empty: operator of the last node (one float input)")
       ->capture_default_str();
   app.add_option("--separator", separator, "two-partition: fastgelu or shrink")
       ->check(CLI::IsMember(separators))

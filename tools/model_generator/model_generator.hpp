@@ -26,6 +26,8 @@ enum class Kind : std::uint8_t {
   transformer,    // encoder stack, float32 [1,sequence,hidden], about 340 MB by default
   two_partition,  // MatMul -> separator -> MatMul: two compiled partitions on an EP that lacks the separator
   unsupported,    // no node that OpenVINO or QNN can run
+  branch,         // dynamic, then an If whose branches need the outer graph's weights and an operator that EPs lack
+  empty,          // tiny, with no elements left before the last node
 };
 
 enum class Separator : std::uint8_t {
@@ -38,7 +40,7 @@ struct Options {
   std::filesystem::path output;
   std::uint64_t seed = 1;
   std::optional<bool> external;  // weights in "<stem>.data" beside the output; not given: transformer only
-  std::string op = "Relu";       // tiny, dynamic: op type of the last node, any operator with one float input
+  std::string op = "Relu";       // tiny, dynamic, empty: op type of the last node, any operator with one float input
   Separator separator = Separator::fastgelu;  // two_partition
   // transformer: layers * 12 * hidden^2 weights
   std::int64_t layers = 12;

@@ -80,7 +80,8 @@ class ModelGenerator : public testing::Test {
 };
 
 TEST_F(ModelGenerator, SameSeedSameBytesOtherSeedOtherBytes) {
-  for (const Kind kind : {Kind::tiny, Kind::dynamic, Kind::two_partition, Kind::unsupported}) {
+  for (const Kind kind :
+       {Kind::tiny, Kind::dynamic, Kind::two_partition, Kind::unsupported, Kind::branch, Kind::empty}) {
     for (const bool external : {false, true}) {
       Options wanted = options(kind);
       wanted.external = external;
