@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "fs/lock.hpp"
-#include "store/layout.hpp"
+#include "store/store.hpp"
 #include "support/models.hpp"
 #include "support/one_processor.hpp"
 #include "support/program.hpp"
@@ -143,6 +143,21 @@ TEST_F(CacheRules, TheLeaseIsHeldWhileOrtOpensAHit) {
   const auto free = fs::Lock::try_acquire(fs::FileSystem::posix(), lease, fs::LockKind::exclusive);
   ASSERT_TRUE(free) << free.error().message;
   EXPECT_TRUE(*free);
+}
+
+TEST_F(CacheRules, ALockTimeoutIsOneWarningAndTheModelRuns) {
+  const auto model = tiny();
+  const auto stored = compile(model);
+  auto store = store::Store::open(fs::FileSystem::posix(), {.root = precast_.store()});
+  ASSERT_TRUE(store) << store.error().message;
+  const auto held = (*store)->lock_key(stored["key"].get<std::string>(), {});
+  ASSERT_TRUE(held) << held.error().message;
+  const Ran ran =
+      precast_.run(precast_.fake({"resolve", model.native(), "--rebuild", "--open", "--lock-timeout", "50ms"}));
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, model.native() + "\n");
+  EXPECT_THAT(ran.err, HasSubstr("warning: "));
+  EXPECT_EQ(std::ranges::count(ran.err, '\n'), 1) << ran.err;
 }
 
 TEST_F(CacheRules, AFailureShowsTheEndOfTheCompilesLogAndLaterOnlyOneLine) {
