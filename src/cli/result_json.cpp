@@ -22,6 +22,12 @@ double rounded(double ms) {
   return std::round(ms * 1000) / 1000;
 }
 
+// Of what loads: the level at which it was compiled, or ORT's default for a source.
+json level_json(const compile::Resolution& resolution) {
+  if (resolution.outcome == compile::Outcome::precompiled) return nullptr;
+  return resolution.compiled_model() ? text_or_null(resolution.compile_level) : json("all");
+}
+
 json target_json(const ort::Target& target) {
   if (!target.simulated) return nullptr;
   return {{"soc_model", text_or_null(target.simulated->soc_model)},
@@ -83,6 +89,7 @@ json to_json(const compile::Resolution& resolution, const CommandTimings& timing
               {"device", std::string(ort::to_string(target.device.device_class))},
               {"target", target_json(target)},
               {"artifacts", artifacts},
+              {"optimization_level", level_json(resolution)},
               {"validation", text_or_null(resolution.validation)},
               {"timings_ms",
                {{"startup", rounded(timings.startup)},

@@ -6,6 +6,7 @@
 #include "compile/cache_options.hpp"
 #include "compile/checks.hpp"
 #include "compile/compile_here.hpp"
+#include "compile/machine_trouble.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
 #include "util/try.hpp"
@@ -134,9 +135,16 @@ void recognise_deleted_folder(const Job& job, JobResult& result) {
                   folder.parent_path().parent_path(), "try again, and delete a store only when nothing uses it"};
 }
 
-// A full disk shows as any EP error; it must not be remembered as the model's fault.
-void recognise_full_disk(const Job& job, JobResult& result) {
+// A full disk and the like show as any EP error, or as its crash; they must not be remembered as the model's fault.
+void recognise_machine_trouble(const Job& job, JobResult& result) {
   if (result.end != JobEnd::compile_failed && result.end != JobEnd::crashed) return;
+  const bool crashed = result.end == JobEnd::crashed;
+  if (const auto trouble = machine_trouble(crashed ? result.log_tail : result.error.message)) {
+    result.end = JobEnd::transient;
+    result.error.code = *trouble;
+    result.error.hint = "that is this machine's trouble, not the model's; mend it and try again";
+    return;
+  }
   const auto volume = job.services.file_system.volume(job.folder.output_folder());
   if (!volume || volume->bytes_free >= kNoSpaceBytes) return;
   result.end = JobEnd::transient;
@@ -179,7 +187,7 @@ JobResult judge(const Job& job, const std::filesystem::path& worker, WorkerOutco
   const bool late_end = outcome.compiled && (outcome.crashed() || outcome.timed_out);
   if (!outcome.succeeded() && !(late_end && reload_in_fresh_worker(job, worker, outcome))) {
     result = failure_of(job, outcome);
-    recognise_full_disk(job, result);
+    recognise_machine_trouble(job, result);
     return result;
   }
   auto facts = check_compiled(job.services.file_system, job.folder.output_folder(), job.settings.target.ep.found.name);
@@ -187,7 +195,7 @@ JobResult judge(const Job& job, const std::filesystem::path& worker, WorkerOutco
     result.end = JobEnd::compile_failed;
     result.error = facts.error();
     result.log_tail = outcome.log_tail;
-    recognise_full_disk(job, result);
+    recognise_machine_trouble(job, result);
     return result;
   }
   result.end = JobEnd::good;
@@ -261,7 +269,7 @@ void validate(const Job& job, JobResult& result) {
 JobResult run_job(const Job& job, Timings& timings) {
   const bool here = job.request.compiles_here();
   JobResult result = here ? compile_here(job, timings) : compile_in_worker(job, timings);
-  if (here) recognise_full_disk(job, result);
+  if (here) recognise_machine_trouble(job, result);
   if (result.end == JobEnd::good && job.request.validate) {
     util::Stopwatch watch;
     validate(job, result);
@@ -293,7 +301,7 @@ JobResult run_sharing_job(const Job& job, std::vector<SharingModel> models, Timi
   take_timings(*outcome, timings);
   if (!outcome->succeeded()) {
     result = failure_of(job, *outcome);
-    recognise_full_disk(job, result);
+    recognise_machine_trouble(job, result);
   } else {
     result.end = JobEnd::good;
     for (const SharingModel& one : models) {
@@ -336,7 +344,7 @@ Result<bool> opens_alone(const Job& job, const std::filesystem::path& compiled) 
   if (outcome.succeeded()) return true;
   // Only ORT's own word counts: a worker that crashed, hung or was ended says nothing about the model.
   JobResult failure = failure_of(job, outcome);
-  recognise_full_disk(job, failure);
+  recognise_machine_trouble(job, failure);
   if (failure.end != JobEnd::compile_failed) return std::unexpected(failure.error);
   return false;
 }

@@ -69,6 +69,9 @@ class Miss {
                                                              const Request& request,
                                                              const identity::ModelEvidence* before);
 
+// ORT's graph optimization level of the request's compile.
+[[nodiscard]] int compile_level(const Request& request);
+
 // What the identity is made of, and what the worker gets.
 [[nodiscard]] identity::Settings make_settings(const Request& request, ort::Catalog& catalog, ort::Target target);
 

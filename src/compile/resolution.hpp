@@ -78,6 +78,7 @@ struct Resolution {
   std::string generation;      // likewise
   std::filesystem::path path;  // of what loads: compiled model, or the source; empty: the source, which is in memory
   std::vector<store::Artifact> artifacts;
+  std::string compile_level;  // ORT's graph optimization level of the compile; a source session has ORT's default
   std::vector<std::filesystem::path> source_files;  // the model, then its external data
   ort::Target target;
   Timings timings;

@@ -22,6 +22,10 @@ struct LookedUp {
 
 }  // namespace
 
+int compile_level(const Request& request) {
+  return request.session.optimization_level.value_or(kCompileOptimizationLevel);
+}
+
 identity::Settings make_settings(const Request& request, ort::Catalog& catalog, ort::Target target) {
   identity::Settings settings;
   settings.target = std::move(target);
@@ -29,7 +33,7 @@ identity::Settings make_settings(const Request& request, ort::Catalog& catalog, 
   settings.ort_version = catalog.runtime().version();
   settings.ort_build = catalog.runtime().build_info();
   settings.session_config = request.session.config_entries;
-  settings.optimization_level = request.session.optimization_level.value_or(kCompileOptimizationLevel);
+  settings.optimization_level = compile_level(request);
   settings.free_dimensions = request.session.free_dimensions;
   settings.embed = request.embed;
   settings.in_process = request.compiles_here();
@@ -142,6 +146,7 @@ Result<Resolution> Resolver::answer(const Request& request, const Observer& obse
   PRECAST_TRY_ASSIGN(known.model, model_evidence(fs, digester, request, nullptr));
   Resolution resolution;
   resolution.timings.identity = watch.lap_ms();
+  resolution.compile_level = ort::optimization_level_name(compile_level(request));
   resolution.path = known.model.model;
   for (const identity::FileEvidence& file : known.model.files) resolution.source_files.push_back(file.path);
 

@@ -71,19 +71,20 @@ Result<std::vector<std::filesystem::path>> models_for_worker(fs::FileSystem& fs,
   return models;
 }
 
-Resolution resolution_of(const identity::ModelEvidence& model, const ort::Target& target) {
+Resolution resolution_of(const Request& request, const identity::ModelEvidence& model, const ort::Target& target) {
   Resolution resolution;
+  resolution.compile_level = ort::optimization_level_name(compile_level(request));
   resolution.path = model.model;
   resolution.target = target;
   for (const identity::FileEvidence& file : model.files) resolution.source_files.push_back(file.path);
   return resolution;
 }
 
-std::vector<Resolution> sources(const Evidence& evidence, const ort::Target& target, Outcome outcome,
-                                const Error& error, const std::string& log_tail) {
+std::vector<Resolution> sources(const Request& request, const Evidence& evidence, const ort::Target& target,
+                                Outcome outcome, const Error& error, const std::string& log_tail) {
   std::vector<Resolution> answers;
   for (const identity::ModelEvidence& model : evidence) {
-    Resolution answer = answer_with_source(resolution_of(model, target), outcome, model.model, error);
+    Resolution answer = answer_with_source(resolution_of(request, model, target), outcome, model.model, error);
     answer.log_tail = log_tail;
     answers.push_back(std::move(answer));
   }
@@ -108,7 +109,7 @@ Result<std::vector<Resolution>> compile_sharing(Resolver& resolver, const Reques
                       target.ep.found.name + " does not make compiled (EPContext) models: there is nothing to share",
                       {},
                       "precast eps shows which EPs do"};
-    return sources(evidence, target, Outcome::nothing_to_compile, error, {});
+    return sources(request, evidence, target, Outcome::nothing_to_compile, error, {});
   }
   Request first = request;
   first.model = evidence.front().model;
@@ -125,18 +126,18 @@ Result<std::vector<Resolution>> compile_sharing(Resolver& resolver, const Reques
   if (result.end == JobEnd::cancelled) return std::unexpected(result.error);
   if (result.end != JobEnd::good) {
     const bool nothing = result.end == JobEnd::nothing_to_compile;
-    return sources(evidence, target, nothing ? Outcome::nothing_to_compile : Outcome::failed, result.error,
+    return sources(request, evidence, target, nothing ? Outcome::nothing_to_compile : Outcome::failed, result.error,
                    result.log_tail);
   }
   PRECAST_TRY_ASSIGN(const Evidence after, take_evidence(fs, digester, models));
   if (after != evidence) {
     const Error changed{
         ErrorCode::busy, "a model changed while it was compiled", {}, "try again when nothing writes to it"};
-    return sources(evidence, target, Outcome::uncached, changed, {});
+    return sources(request, evidence, target, Outcome::uncached, changed, {});
   }
   std::vector<Resolution> answers;
   for (std::size_t i = 0; i < evidence.size(); ++i) {
-    Resolution answer = resolution_of(evidence[i], target);
+    Resolution answer = resolution_of(request, evidence[i], target);
     answer.reason = "models that share are compiled together and not stored";
     answer.path = named[i].output;
     answer.timings = timings;

@@ -111,6 +111,19 @@ TEST_F(OwnOptions, AreThereWhenTheSourceRuns) {
   EXPECT_TRUE(has_profile("cpu-profile"));
 }
 
+// The compile's level is not the one at which a source session runs: that has ORT's own, which joins MatMul and Add.
+TEST_F(OwnOptions, ASourceSessionHasOrtsDefaultLevel) {
+  Ort::SessionOptions own = plain();
+  const stdfs::path optimized = folder_ / "optimized.onnx";
+  own.SetOptimizedModelFilePath(optimized.c_str());
+  CompileOptions cpu;
+  cpu.ep = "cpu";
+  cpu.optimization_level = 0;
+  Session source(cache(), model(), cpu, own);
+  ASSERT_TRUE(source.open()) << source.open().error().message;
+  EXPECT_THAT(testing::read_file(optimized), HasSubstr("Gemm"));
+}
+
 TEST_F(OwnOptions, AnAnswerOwnsWhatWasCompiledForIt) {
   stdfs::path compiled;
   {

@@ -55,6 +55,7 @@ TEST_F(RunCommand, TheSameSeedGivesTheSameOutputsAndAHitTheSecondTime) {
   EXPECT_EQ(output["sha256"].get<std::string>().size(), 64U);
   EXPECT_EQ(first["provider_nodes"], nlohmann::json({{"fake_ep", 1}}));
   EXPECT_TRUE(first["check"].is_null());
+  EXPECT_EQ(first["optimization_level"], "disable") << "of the compile";
   EXPECT_GT(first["timings_ms"]["run"].get<double>(), 0);
   const auto second = precast_.json(run(model));
   EXPECT_EQ(second["outcome"], "hit");
@@ -159,6 +160,9 @@ TEST_F(RunCommand, TheSourceRunsWithOneWarningWhereNothingIsCompiled) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("the source model runs"));
   EXPECT_EQ(precast_.run(run(model, {"--strict"})).code, 1);
+  EXPECT_EQ(precast_.json(run(model))["optimization_level"], "all") << "of a session on the source";
+  EXPECT_EQ(precast_.json(run(model, {"--retry-failed", "--optimization-level", "basic"}))["optimization_level"],
+            "all");
 }
 
 TEST_F(RunCommand, APrivateGenerationIsGoneAfterwards) {

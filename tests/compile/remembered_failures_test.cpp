@@ -135,5 +135,24 @@ TEST_F(RememberedFailure, OfARebuildLeavesTheEntryThatWasThere) {
   EXPECT_EQ(after.generation, known.generation);
 }
 
+// In the EP's own words, since ORT has no code for them.
+TEST_F(RememberedFailure, IsNotWhatAilsTheMachine) {
+  for (const auto& [words, code] : {std::pair("cannot map weights: Cannot allocate memory", ErrorCode::io),
+                                    {"caught std::bad_alloc", ErrorCode::io},
+                                    {"read of tuning.bin: Input/output error", ErrorCode::io},
+                                    {"out.bin: No space left on device", ErrorCode::no_space},
+                                    {"out.bin: Disk quota exceeded", ErrorCode::no_space}}) {
+    Request wanted = request(model());
+    wanted.rebuild = true;
+    const Resolution failed = attempt(wanted, std::string("complain=") + words);
+    EXPECT_EQ(failed.outcome, Outcome::failed) << words;
+    ASSERT_TRUE(failed.error) << words;
+    EXPECT_EQ(failed.error->code, code) << words;
+    EXPECT_THAT(failed.reason, HasSubstr(words));
+    EXPECT_FALSE(*store_->read_failed(failed.key)) << words;
+  }
+  EXPECT_TRUE(*store_->read_failed(attempt(request(model()), "complain=cannot do this").key));
+}
+
 }  // namespace
 }  // namespace precast::compile

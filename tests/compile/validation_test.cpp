@@ -8,8 +8,8 @@
 namespace precast::compile {
 namespace {
 
-using testing::ResolverTest;
 using ::testing::HasSubstr;
+using testing::ResolverTest;
 namespace stdfs = std::filesystem;
 
 class ValidationTest : public ResolverTest {

@@ -72,6 +72,10 @@ void fail(const Fault& fault) {
   throw EpError("fault '" + fault.text + "'", static_cast<OrtErrorCode>(number(fault, ORT_EP_FAIL)));
 }
 
+void complain(const Fault& fault) {
+  throw EpError(fault.value);
+}
+
 void throw_it(const Fault&) {
   throw ThrownFault{};
 }
@@ -182,6 +186,7 @@ void exchange(const Fault& fault) {
 
 constexpr std::array kActs = {
     Act{"fail", Value::kOptional, fail},
+    Act{"complain", Value::kRequired, complain},
     Act{"throw", Value::kNone, throw_it},
     Act{"abort", Value::kNone, abort_it},
     Act{"segv", Value::kNone, segv},
