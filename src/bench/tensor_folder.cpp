@@ -1,0 +1,130 @@
+#include "bench/tensor_folder.hpp"
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "bench/file_name.hpp"
+#include "bench/npy.hpp"
+#include "bench/tensor_proto.hpp"
+#include "bench/whole_file.hpp"
+#include "fs/file_system.hpp"
+#include "util/text.hpp"
+#include "util/try.hpp"
+
+namespace precast::bench {
+namespace {
+
+constexpr std::string_view kArraySuffix = ".npy";
+constexpr std::string_view kProtoPrefix = "input_";
+constexpr std::string_view kProtoSuffix = ".pb";
+constexpr std::uint32_t kNewFolderMode = 0777;  // less the umask, as mkdir does
+
+// The N of input_N.pb.
+std::optional<std::size_t> proto_index(std::string_view file_name) {
+  if (!file_name.starts_with(kProtoPrefix) || !file_name.ends_with(kProtoSuffix)) return std::nullopt;
+  file_name.remove_prefix(kProtoPrefix.size());
+  file_name.remove_suffix(kProtoSuffix.size());
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(file_name.data(), file_name.data() + file_name.size(), index);
+  if (error != std::errc() || end != file_name.data() + file_name.size()) return std::nullopt;
+  return index;
+}
+
+Place place_of(const std::filesystem::path& path) {
+  return {path, util::quoted(path)};
+}
+
+Result<NamedTensor> read_array(const std::filesystem::path& path, std::string_view file_name) {
+  file_name.remove_suffix(kArraySuffix.size());
+  auto name = from_file_name(file_name);
+  if (!name) {
+    return bad(place_of(path), "has a name that is no tensor's: it is not UTF-8, or has a '%' without a number",
+               "write '%' as %25 and '/' as %2F");
+  }
+  PRECAST_TRY_ASSIGN(OpenedFile opened, open_regular(path));
+  FileSource source(std::move(opened), path);
+  PRECAST_TRY_ASSIGN(StoredTensor stored, read_npy(source));
+  return NamedTensor{std::move(*name), std::move(stored)};
+}
+
+Result<NamedTensor> read_proto(const std::filesystem::path& path, std::size_t index,
+                               const std::vector<std::string>& input_names) {
+  PRECAST_TRY_ASSIGN(NamedTensor named, read_tensor_proto(path));
+  if (!named.name.empty()) return named;
+  if (index >= input_names.size()) {
+    return bad(place_of(path),
+               fmt::format("has no name in it, and the model has only {} inputs: there is no input {}",
+                           input_names.size(), index),
+               "name the tensor, or number the files as the model's inputs stand, from input_0.pb");
+  }
+  named.name = input_names[index];
+  return named;
+}
+
+// nullopt: a file that is no input.
+Result<std::optional<NamedTensor>> read_file(const std::filesystem::path& path,
+                                             const std::vector<std::string>& input_names) {
+  const std::string file_name = path.filename();
+  if (file_name.ends_with(kArraySuffix)) return read_array(path, file_name);
+  if (const auto index = proto_index(file_name)) return read_proto(path, *index, input_names);
+  return std::nullopt;
+}
+
+Result<void> write_array(const std::filesystem::path& path, const std::string& name, const tensor::Tensor& tensor) {
+  PRECAST_TRY_ASSIGN(const NpyImage image, NpyImage::make(tensor, name));
+  return write_whole(path, [&](const std::filesystem::path& temporary) {
+    const std::array parts = {std::as_bytes(std::span(image.header())), image.values()};
+    return write_parts(temporary, path, parts);
+  });
+}
+
+Result<void> check_folder(const std::filesystem::path& folder) {
+  const auto stat = fs::FileSystem::posix().stat(folder);
+  if (!stat || stat->kind == fs::FileKind::directory) return {};  // what stat could not say, making it will
+  return bad(place_of(folder), "is a file: arrays are written into a folder, or into a new .npz",
+             "give a path that ends in .npz, or that of a folder");
+}
+
+}  // namespace
+
+Result<StoredTensors> read_folder(const std::filesystem::path& folder, const std::vector<std::string>& input_names) {
+  StoredTensors tensors;
+  PRECAST_TRY_ASSIGN(const std::vector<fs::DirEntry> entries, fs::FileSystem::posix().list(folder));
+  for (const fs::DirEntry& entry : entries) {
+    const std::filesystem::path path = folder / entry.name;
+    PRECAST_TRY_ASSIGN(std::optional<NamedTensor> named, read_file(path, input_names));
+    if (!named) continue;
+    const auto [at, added] = tensors.try_emplace(std::move(named->name), std::move(named->stored));
+    if (added) continue;
+    return bad(place_of(path),
+               fmt::format("holds {}, which is in {} already", util::quoted(at->first), util::quoted(at->second.path)),
+               "keep one file for each tensor");
+  }
+  if (!tensors.empty()) return tensors;
+  return bad(place_of(folder), "has neither NAME.npy nor input_0.pb in it",
+             "name a folder of such files, or a .npz of numpy.savez");
+}
+
+Result<void> refuse_existing(const std::filesystem::path& path) {
+  if (!fs::exists(fs::FileSystem::posix(), path)) return {};
+  return bad(place_of(path), "is there already", "give --overwrite to replace it, or write elsewhere");
+}
+
+Result<void> write_folder(const std::filesystem::path& folder, const tensor::Tensors& tensors, bool overwrite) {
+  PRECAST_TRY(check_folder(folder));
+  const auto path_of = [&](const std::string& name) {
+    return folder / (to_file_name(name) + std::string(kArraySuffix));
+  };
+  for (const auto& [name, tensor] : tensors) {
+    if (!overwrite) PRECAST_TRY(refuse_existing(path_of(name)));
+  }
+  PRECAST_TRY(fs::make_directories(fs::FileSystem::posix(), folder, kNewFolderMode, fs::Durability::none));
+  for (const auto& [name, tensor] : tensors) PRECAST_TRY(write_array(path_of(name), name, tensor));
+  return {};
+}
+
+}  // namespace precast::bench
