@@ -46,3 +46,9 @@ target_link_libraries(precast_protobuf_lite INTERFACE
 
 add_library(precast_json INTERFACE)
 target_link_libraries(precast_json INTERFACE nlohmann_json::nlohmann_json)
+
+# .npz files; static for the same reason.
+find_library(PRECAST_MINIZIP_ARCHIVE NAMES libminizip.a libminizip.so REQUIRED)
+find_library(PRECAST_ZLIB_ARCHIVE NAMES libz.a libz.so REQUIRED)
+add_library(precast_zip INTERFACE)
+target_link_libraries(precast_zip INTERFACE ${PRECAST_MINIZIP_ARCHIVE} ${PRECAST_ZLIB_ARCHIVE})
