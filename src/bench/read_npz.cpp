@@ -21,6 +21,8 @@ constexpr std::string_view kNoArchive = "is not a NumPy archive (.npz), or is cu
 constexpr std::string_view kEndMark = "PK\5\6";
 constexpr std::size_t kEndBytes = 22;  // of the record at the end of an archive, without the comment behind it
 constexpr uLong kStored = 0;
+// zlib 1.2.13's minizip compares Zip64's mark with a 64-bit -1 and so never sees the sizes behind it.
+constexpr std::uint64_t kZip64 = 0xFFFF'FFFF;
 
 struct CloseArchive {
   void operator()(unzFile archive) const { unzClose(archive); }
@@ -71,6 +73,11 @@ Result<void> EntrySource::finish() {
   return {};
 }
 
+std::unexpected<Error> too_large(const Place& place) {
+  return bad(place, "is of 4 GiB or more, which is not read from an archive",
+             "save the arrays as NAME.npy in a folder: there they may be of any size");
+}
+
 class NpzReader {
  public:
   NpzReader(unzFile archive, const std::filesystem::path& path, std::uint64_t archive_bytes)
@@ -118,6 +125,7 @@ Result<void> NpzReader::check(const unz_file_info64& info, const Place& entry) {
     return bad(entry, fmt::format("is compressed by method {}, neither stored nor deflated", info.compression_method),
                "write it with numpy.savez or numpy.savez_compressed");
   }
+  if (info.uncompressed_size >= kZip64) return too_large(entry);
   // Entries that share their bytes would let a small archive unpack to any size.
   if (info.compressed_size > archive_bytes_ - packed_bytes_) {
     return damaged(entry, "reaches past the end of the archive, or overlaps another");
@@ -181,6 +189,7 @@ Result<void> check_end(OpenedFile& opened, const Place& place) {
 Result<StoredTensors> read_npz(const std::filesystem::path& path) {
   // minizip would hang on a pipe, and has no words for what it cannot open.
   PRECAST_TRY_ASSIGN(OpenedFile opened, open_regular(path));
+  if (opened.size >= kZip64) return too_large({path, util::quoted(path)});
   PRECAST_TRY(check_end(opened, {path, util::quoted(path)}));
   const Archive archive(unzOpen64(path.c_str()));
   if (!archive) return damaged({path, util::quoted(path)}, kNoArchive);

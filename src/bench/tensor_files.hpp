@@ -1,6 +1,6 @@
 // Tensors in files: what `run` and `perf` take with --input-data and write with --output-data.
 //
-//   .npz            NumPy's archive of named arrays, stored or deflated: entry "NAME.npy"
+//   .npz            NumPy's archive of named arrays, stored or deflated: entry "NAME.npy"; read below 4 GiB only
 //   a folder        of NAME.npy and of input_0.pb, ... (ONNX TensorProto, as in test_data_set_0; the name inside
 //                   counts, and where it has none the number in the file's name is the position of the input); other
 //                   files in it are left alone

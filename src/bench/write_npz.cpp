@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kLongestWrite = std::size_t{1} << 30U;
 constexpr std::size_t kLongestName = std::numeric_limits<std::uint16_t>::max();
-constexpr std::uint64_t kLongestPlainEntry = 0xFFFF'0000;  // leaves room for the header; past it Zip64 is wanted
+constexpr std::uint64_t kLongestPlainEntry = 0xFFFF'FFFE;  // past it Zip64 is wanted
 constexpr uLong kMadeOnUnix = 3U << 8U;
 constexpr uLong kMode = 0644UL << 16U;
 constexpr uLong kNameIsUtf8 = 1U << 11U;
@@ -59,7 +59,7 @@ int write_bytes(zipFile archive, std::span<const std::byte> bytes) {
 }
 
 int write_image(zipFile archive, const std::string& name, const NpyImage& image) {
-  const bool large = image.values().size() > kLongestPlainEntry;
+  const bool large = image.header().size() + image.values().size() > kLongestPlainEntry;
   int result = open_entry(archive, name + ".npy", large);
   if (result == ZIP_OK) result = write_bytes(archive, std::as_bytes(std::span(image.header())));
   if (result == ZIP_OK) result = write_bytes(archive, image.values());

@@ -141,6 +141,20 @@ TEST(Npz, ClaimsOfTerabytes) {
   }
 }
 
+TEST(Npz, EntryOfFourGigabytes) {
+  std::string bytes = zip_of({{"x.npy", kArray, true}});
+  put32(bytes, bytes.find(kLocalHead) + 22, 0xFFFFFFFF);
+  put32(bytes, bytes.find(kDirectoryHead) + 24, 0xFFFFFFFF);
+  expect_bad(read_zip(bytes), "entry 'x.npy' of '", "is of 4 GiB or more");
+}
+
+TEST(Npz, ArchiveOfFourGigabytes) {
+  const TemporaryFolder folder;
+  const auto path = folder.write("a.npz", zip_of({{"x.npy", kArray}}));
+  std::filesystem::resize_file(path, std::uint64_t{1} << 32U);  // a hole
+  expect_bad(read_tensors(path, {}), "a.npz'", "is of 4 GiB or more");
+}
+
 TEST(Npz, EntryShorterThanTheArchiveSays) {
   std::string bytes = zip_of({{"x.npy", kArray, true}});
   put32(bytes, bytes.find(kLocalHead) + 22, kArray.size() + 1);

@@ -181,6 +181,19 @@ TEST(WritePlace, TensorThatIsNotWhatItsShapeSays) {
   EXPECT_THAT(written.error().message, testing::HasSubstr("tensor 'x' does not hold what its shape [2] says"));
 }
 
+TEST(WritePlace, FilesHaveTheModeThatTheUmaskLeaves) {
+  const TemporaryFolder folder;
+  const mode_t old = umask(027);
+  const tensor::Tensors tensors = {{"x", floats({1}, {1})}};
+  const bool written = write_tensors(folder / "a.npz", tensors, false) && write_tensors(folder / "b", tensors, false);
+  umask(old);
+  ASSERT_TRUE(written);
+  using std::filesystem::perms;
+  for (const auto& path : {folder / "a.npz", folder / "b/x.npy"}) {
+    EXPECT_EQ(std::filesystem::status(path).permissions(), perms::owner_read | perms::owner_write | perms::group_read);
+  }
+}
+
 // A process may not write files past this size.
 class FileSizeLimit {
  public:
