@@ -99,6 +99,8 @@ class PRECAST_API CompileCache {
                                               const Ort::SessionOptions& session_options) const;
   // For a model in memory there is no source path to give: path() is empty where it would be the source.
   [[nodiscard]] Result<CompiledModel> resolve(const ModelBytes& model, const CompileOptions& options) const;
+  [[nodiscard]] Result<CompiledModel> resolve(const ModelBytes& model, const CompileOptions& options,
+                                              const Ort::SessionOptions& session_options) const;
 
   [[nodiscard]] const std::string& problem() const;         // why the store cannot be used; empty = it can
   [[nodiscard]] const std::filesystem::path& root() const;  // of the store

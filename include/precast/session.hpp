@@ -63,6 +63,7 @@ class PRECAST_API Session {
           const Ort::SessionOptions& session_options);
   // The bytes must outlive the session. running_path() is empty while the source runs.
   Session(CompileCache cache, ModelBytes model, CompileOptions options);
+  Session(CompileCache cache, ModelBytes model, CompileOptions options, const Ort::SessionOptions& session_options);
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;

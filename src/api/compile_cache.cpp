@@ -162,22 +162,35 @@ Result<CompileCache> CompileCache::open(const Runtime& runtime, const CacheOptio
   return CompileCache(std::move(state));
 }
 
-Result<CompiledModel> CompileCache::resolve(const std::filesystem::path& model, const CompileOptions& options) const {
-  PRECAST_TRY_ASSIGN(const auto request, api::to_request(model, options));
-  return answer(*state_->resolver, request);
+namespace {
+
+// `own`: the caller's session options, or null.
+template <typename Model>
+Result<CompiledModel> resolve_with(compile::Resolver& resolver, const Model& model, const CompileOptions& options,
+                                   const Ort::SessionOptions* own) {
+  PRECAST_TRY_ASSIGN(auto request, api::to_request(model, options));
+  if (own != nullptr) {
+    PRECAST_TRY_ASSIGN(request.session.base, api::copy_of(*own));
+    request.accept_private = true;
+  }
+  return answer(resolver, request);
 }
 
+}  // namespace
+
+Result<CompiledModel> CompileCache::resolve(const std::filesystem::path& model, const CompileOptions& options) const {
+  return resolve_with(*state_->resolver, model, options, nullptr);
+}
 Result<CompiledModel> CompileCache::resolve(const std::filesystem::path& model, const CompileOptions& options,
                                             const Ort::SessionOptions& session_options) const {
-  PRECAST_TRY_ASSIGN(auto request, api::to_request(model, options));
-  PRECAST_TRY_ASSIGN(request.session.base, api::copy_of(session_options));
-  request.accept_private = true;
-  return answer(*state_->resolver, request);
+  return resolve_with(*state_->resolver, model, options, &session_options);
 }
-
 Result<CompiledModel> CompileCache::resolve(const ModelBytes& model, const CompileOptions& options) const {
-  PRECAST_TRY_ASSIGN(const auto request, api::to_request(model, options));
-  return answer(*state_->resolver, request);
+  return resolve_with(*state_->resolver, model, options, nullptr);
+}
+Result<CompiledModel> CompileCache::resolve(const ModelBytes& model, const CompileOptions& options,
+                                            const Ort::SessionOptions& session_options) const {
+  return resolve_with(*state_->resolver, model, options, &session_options);
 }
 
 const std::string& CompileCache::problem() const {

@@ -28,6 +28,15 @@ struct Session::State {
     return path != nullptr ? *path : std::filesystem::path("(model in memory)");
   }
 
+  // The caller's own; what cannot be copied is found out at open().
+  void take(const Ort::SessionOptions& given) {
+    auto copied = api::copy_of(given);
+    if (copied) {
+      own_options = std::move(*copied);
+    } else {
+      refused = copied.error();
+    }
+  }
   Result<void> open();
   Result<void> take_infos();
   // The session's own options again after a perf window; nothing where its body reset the session.
@@ -102,12 +111,12 @@ Session::Session(CompileCache cache, std::filesystem::path model, CompileOptions
 Session::Session(CompileCache cache, std::filesystem::path model, CompileOptions options,
                  const Ort::SessionOptions& session_options)
     : Session(std::move(cache), std::move(model), std::move(options)) {
-  auto copied = api::copy_of(session_options);
-  if (copied) {
-    state_->own_options = std::move(*copied);
-  } else {
-    state_->refused = copied.error();
-  }
+  state_->take(session_options);
+}
+Session::Session(CompileCache cache, ModelBytes model, CompileOptions options,
+                 const Ort::SessionOptions& session_options)
+    : Session(std::move(cache), model, std::move(options)) {
+  state_->take(session_options);
 }
 Session::Session(CompileCache cache, ModelBytes model, CompileOptions options)
     : state_(std::make_unique<State>(std::move(cache), std::move(model), std::move(options))) {}

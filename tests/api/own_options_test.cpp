@@ -111,6 +111,20 @@ TEST_F(OwnOptions, AreThereWhenTheSourceRuns) {
   EXPECT_TRUE(has_profile("cpu-profile"));
 }
 
+TEST_F(OwnOptions, ServeAModelInMemoryAsWell) {
+  const std::string text = testing::read_file(model());
+  const ModelBytes bytes{std::as_bytes(std::span(text)), {}};
+  Session one(cache(), bytes, on_fake_ep(), plain());
+  ASSERT_TRUE(one.open()) << one.open().error().message;
+  EXPECT_EQ(one.outcome(), Outcome::uncached);
+  EXPECT_EQ(here("compile_begin"), 1U);
+  EXPECT_TRUE(one.run(inputs(one)));
+  const auto answer = cache().resolve(bytes, on_fake_ep(), plain());
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_TRUE(answer->compiled());
+  EXPECT_EQ(stored(), 0U);
+}
+
 // The compile's level is not the one at which a source session runs: that has ORT's own, which joins MatMul and Add.
 TEST_F(OwnOptions, ASourceSessionHasOrtsDefaultLevel) {
   Ort::SessionOptions own = plain();
