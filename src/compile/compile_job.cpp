@@ -280,7 +280,7 @@ JobResult run_job(const Job& job, Timings& timings) {
   return result;
 }
 
-JobResult run_sharing_job(const Job& job, std::vector<SharingModel> models, Timings& timings) {
+JobResult run_sharing_job(const Job& job, const std::vector<SharingModel>& models, Timings& timings) {
   JobResult result;
   fs::FileSystem& fs = job.services.file_system;
   const auto worker = find_worker(fs, job.services.worker);

@@ -54,7 +54,7 @@ struct Job {
 
 // One worker compiles `models` so that they share what the EP can share; the outputs lie beside each other in the job's
 // output folder. Of a good result only `end` says something.
-[[nodiscard]] JobResult run_sharing_job(const Job& job, std::vector<SharingModel> models, Timings& timings);
+[[nodiscard]] JobResult run_sharing_job(const Job& job, const std::vector<SharingModel>& models, Timings& timings);
 
 // Whether a fresh worker (or this process, if the request compiles here) opens `compiled`, with what the identity has
 // of the options and nothing else. An error: that could not be found out (the worker did not start, crashed, hung, or

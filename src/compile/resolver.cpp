@@ -1,5 +1,6 @@
 #include "compile/resolver.hpp"
 
+#include "compile/embedding.hpp"
 #include "compile/miss.hpp"
 #include "identity/hashing_digester.hpp"
 #include "identity/links.hpp"
@@ -170,6 +171,7 @@ Result<Resolution> Resolver::answer(const Request& request, const Observer& obse
     return answer_with_source(std::move(resolution), Outcome::nothing_to_compile, known.model.model, std::move(error));
   }
 
+  if (request.embed) PRECAST_TRY(check_embeddable(known.model.facts, resolution.target, known.model.model));
   known.settings = make_settings(request, *catalog, resolution.target);
   PRECAST_TRY_ASSIGN(known.libraries, library_evidence(digester, known.settings));
   PRECAST_TRY_ASSIGN(known.identity,

@@ -52,6 +52,7 @@ EpSpec qnn_ep() {
   ep.package_folders = {"onnxruntime_qnn"};
   ep.dependent_files = {"libQnn*", "libHtpPrepare*", "libonnxruntime_providers_qnn*"};
   ep.makes_ep_context = true;
+  ep.narrows_floats = true;
   ep.library_options = {"backend_path", "qnn_saver_path", "qnn_ir_backend_path"};
   ep.run_time_options = {"htp_performance_mode", "rpc_control_latency", "rpc_polling_time", "profiling_*"};
   ep.environment = {"ORT_QNN_*", "QNN_*", "ADSP_LIBRARY_PATH"};

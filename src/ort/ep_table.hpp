@@ -26,6 +26,7 @@ struct EpSpec {
   std::vector<std::string_view> package_folders;  // folder names in a site-packages directory that hold them
   std::vector<std::string_view> dependent_files;  // globs beside the plugin that belong to its identity
   bool makes_ep_context = false;                  // can write EPContext models
+  bool narrows_floats = false;                    // keeps float32 weights in 16 bits
   std::vector<std::pair<std::string_view, std::string_view>> default_options;
   std::vector<std::string_view> file_options;      // options whose value is a file (its bytes enter the identity)
   std::vector<std::string_view> library_options;   // options whose value is a library (backend_path)
