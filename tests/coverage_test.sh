@@ -5,26 +5,26 @@ set -euo pipefail
 cd "${1:-$(dirname "${BASH_SOURCE[0]}")/..}"
 table=docs/spec-coverage.md
 
-tests=$(
-  find tests tools -name '*_test.cpp' | while read -r file; do
-    layer=$(basename "$(dirname "$file")")
-    sed -nE "s/^TEST(_F|_P)?\(([A-Za-z0-9_]+), ([A-Za-z0-9_]+)\).*/$layer.\2.\3/p" "$file"
-  done
+tests() {
+  find tests tools -name '*_test.cpp' -print0 | xargs -0 grep -HoE '^TEST(_F|_P)?\([A-Za-z0-9_]+, [A-Za-z0-9_]+\)' |
+    sed -E 's|^.*/([a-z_]+)/[a-z_]+\.cpp:TEST(_F\|_P)?\(([A-Za-z0-9_]+), ([A-Za-z0-9_]+)\)|\1.\3.\4|'
   sed -nE 's/^ *add_test\(NAME ([a-z_]+) .*/\1/p' tests/CMakeLists.txt
-)
+}
+named() {
+  sed -nE 's/^\|[^|]*\|(.*)\|$/\1/p' "$table" | grep -oE '`[^`]+`' | tr -d '`' | sort -u
+}
 
-bad=0
-checked=0
-while read -r name; do
-  checked=$((checked + 1))
-  if [[ $name == *'*' ]]; then
-    found=$(awk -v start="${name%\*}" 'index($0, start) == 1 { n++ } END { print n + 0 }' <<<"$tests")
-  else
-    found=$(grep -cxF -- "$name" <<<"$tests" || true)
-  fi
-  [ "$found" -gt 0 ] || { echo "$table names $name, which is no test"; bad=1; }
-done < <(sed -nE 's/^\|[^|]*\|(.*)\|$/\1/p' "$table" | grep -oE '`[^`]+`' | tr -d '`' | sort -u)
-
-[ "$checked" -ge 100 ] || { echo "only $checked tests are named in $table: this test looks in the wrong place"; exit 1; }
-[ "$bad" = 0 ] && echo "$checked names of $table are tests"
-exit "$bad"
+awk -v table="$table" '
+  NR == FNR { tests[$0] = 1; next }
+  { checked++ }
+  $0 in tests { next }
+  /\*$/ {
+    start = substr($0, 1, length($0) - 1)
+    for (test in tests) if (index(test, start) == 1) next
+  }
+  { print table " names " $0 ", which is no test"; bad = 1 }
+  END {
+    if (checked < 100) { print "only " checked + 0 " tests are named in " table ": is it the table?"; exit 1 }
+    if (!bad) print checked " names of " table " are tests"
+    exit bad
+  }' <(tests) <(named)

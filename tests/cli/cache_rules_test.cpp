@@ -153,7 +153,7 @@ TEST_F(CacheRules, ALockTimeoutIsOneWarningAndTheModelRuns) {
   const auto held = (*store)->lock_key(stored["key"].get<std::string>(), {});
   ASSERT_TRUE(held) << held.error().message;
   const Ran ran =
-      precast_.run(precast_.fake({"resolve", model.native(), "--rebuild", "--open", "--lock-timeout", "50ms"}));
+      precast_.run(precast_.fake({"-q", "resolve", model.native(), "--rebuild", "--open", "--lock-timeout", "50ms"}));
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.out, model.native() + "\n");
   EXPECT_THAT(ran.err, HasSubstr("warning: "));
@@ -163,12 +163,11 @@ TEST_F(CacheRules, ALockTimeoutIsOneWarningAndTheModelRuns) {
 TEST_F(CacheRules, AFailureShowsTheEndOfTheCompilesLogAndLaterOnlyOneLine) {
   const auto model = tiny();
   precast_.env["FAKE_EP_FAULT"] = "flood=1@compile;fail@compile";
-  const auto arguments = precast_.fake({"resolve", model.native()});
   const Ran first = precast_.run(precast_.fake({"compile", model.native()}));
   EXPECT_EQ(first.code, 1);
   EXPECT_THAT(first.err, HasSubstr("last lines of the compile's log\n"));
   EXPECT_THAT(first.err, HasSubstr("a line of the flood\n"));
-  const Ran later = precast_.run(arguments);
+  const Ran later = precast_.run(precast_.fake({"-q", "resolve", model.native()}));
   EXPECT_EQ(later.code, 0);
   EXPECT_EQ(later.out, model.native() + "\n");
   EXPECT_THAT(later.err, HasSubstr("remembered"));

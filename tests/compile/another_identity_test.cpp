@@ -159,7 +159,12 @@ TEST_F(AnotherIdentity, ASourceThatChangesWhileItWaitsItsTurn) {
   auto held = store_->lock_key(old.key, {});
   ASSERT_TRUE(held);
   ASSERT_TRUE(store_->remove_marker(old.key, old.generation));
+  fs::Lock::WaitOptions at_once;
+  at_once.timeout = std::chrono::milliseconds(0);
   const auto answer = resolver_->resolve(request(path), [&](const Progress& progress) {
+    if (progress.stage == Stage::compiling) {
+      EXPECT_TRUE(store_->lock_key(old.key, at_once)) << "the old one's lock is given back";
+    }
     if (progress.stage != Stage::waiting || !held) return;
     make_model(path, {.output = {}, .seed = 2});
     held = fail(ErrorCode::busy, "given back");
