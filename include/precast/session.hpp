@@ -19,8 +19,9 @@
 //   const float* scores = outputs->at("scores").GetTensorData<float>();
 //
 // The session holds the lease of its generation from open() to reset() or destruction. A stored model that ORT refuses
-// is made anew once if it is at fault, else ORT's error is reported; what cannot be compiled runs as the source model
-// (running_path(), outcome() and reason() say so).
+// is made anew once if it is at fault, else ORT's error is reported; what cannot be compiled runs as the source model,
+// and on ORT's CPU EP where its own crashed or hung on it or does not open it, unless session.disable_cpu_ep_fallback is
+// "1" (running_path(), outcome(), reason() and ep() say so).
 //
 // One thread at a time, but for run(), which any number of threads may call between open() and reset().
 #pragma once

@@ -54,6 +54,7 @@ int refuse(Context& context, const compile::Resolution& resolution) {
 Result<session::PreparedSession> open_session(Context& context, compile::Resolver& resolver,
                                               const compile::Request& request, compile::Resolution resolution) {
   const std::string generation = resolution.generation;
+  const std::string ep = resolution.target.ep.found.name;
   ProgressReporter progress(context.output, util::quoted(request.model));
   progress.update({.stage = compile::Stage::opening, .estimate_seconds = std::nullopt, .holder = std::nullopt});
   auto opened = session::PreparedSession::open(resolver, request, std::move(resolution), progress.observer());
@@ -62,6 +63,7 @@ Result<session::PreparedSession> open_session(Context& context, compile::Resolve
     context.output.warn(std::string(compile::to_string(now.outcome)) + ": " + now.reason +
                         (now.compiled_model() ? "" : "; the answer is the source model"));
   }
+  if (opened && opened->resolution().target.ep.found.name != ep) context.output.warn(opened->resolution().reason);
   return opened;
 }
 

@@ -183,16 +183,21 @@ void say(Context& context, const Options& options, const session::PreparedSessio
   if (!context.output.json) context.output.machine(table(answer));
 }
 
+bool is_compiled(const compile::Resolution& resolution) {
+  return resolution.compiled_model() || resolution.outcome == compile::Outcome::nothing_to_compile;
+}
+
 // Where there is no compiled model the source runs, with one warning; --strict makes that an error.
 Result<void> check_compiled(Context& context, const compile::Resolution& resolution) {
-  if (resolution.compiled_model() || resolution.outcome == compile::Outcome::nothing_to_compile) return {};
-  if (context.options.strict) {
-    return std::unexpected(
-        resolution.error.value_or(Error{ErrorCode::compile_failed, resolution.reason, resolution.path, {}}));
-  }
+  if (is_compiled(resolution) || !context.options.strict) return {};
+  return std::unexpected(
+      resolution.error.value_or(Error{ErrorCode::compile_failed, resolution.reason, resolution.path, {}}));
+}
+
+void warn_of_source(Context& context, const compile::Resolution& resolution, bool on_another_ep) {
+  if (is_compiled(resolution) && !on_another_ep) return;
   const std::string hint = resolution.error ? resolution.error->hint : std::string();
   context.output.warn("the source model runs: " + resolution.reason + (hint.empty() ? "" : "; " + hint));
-  return {};
 }
 
 Result<session::PreparedSession> open(Context& context, compile::Resolver& resolver, const compile::Request& request) {
@@ -200,10 +205,12 @@ Result<session::PreparedSession> open(Context& context, compile::Resolver& resol
   PRECAST_TRY_ASSIGN(auto resolution, resolver.resolve(request, progress.observer()));
   if (context.options.verbosity > 0) context.output.note(details(resolution));
   PRECAST_TRY(check_compiled(context, resolution));
+  const std::string ep = resolution.target.ep.found.name;
   progress.update({.stage = compile::Stage::opening, .estimate_seconds = std::nullopt, .holder = std::nullopt});
   PRECAST_TRY_ASSIGN(auto session, session::PreparedSession::open(resolver, request, std::move(resolution),
                                                                   progress.observer(), true));
   PRECAST_TRY(check_compiled(context, session.resolution()));
+  warn_of_source(context, session.resolution(), session.resolution().target.ep.found.name != ep);
   return session;
 }
 

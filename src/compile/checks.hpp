@@ -1,4 +1,4 @@
-// What a compile must have made before anybody may use it (spec: "Checks").
+// What a compile must have made before anybody may use it.
 #pragma once
 
 #include <filesystem>

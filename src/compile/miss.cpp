@@ -204,6 +204,7 @@ Result<std::optional<Resolution>> Miss::remembered_failure(const Known& known, R
               failure.reason + " (remembered from " + failure.time + ")", known.model.model,
               nothing ? "" : "try again now with --retry-failed"};
   resolution.log_tail = failure.log_tail;
+  resolution.unsafe_to_open = failure.kind == "crashed" || failure.kind == "timed_out";
   return answer_with_source(std::move(resolution), nothing ? Outcome::nothing_to_compile : Outcome::failed,
                             known.model.model, std::move(error));
 }
@@ -276,6 +277,8 @@ Result<std::optional<Resolution>> Miss::keep(const Known& known, Resolution& res
     if (request_.accept_private) {
       resolution.private_generation = true;
       fill_from_hit(resolution, std::move(committed->hit));
+      resolution.orphan = std::make_shared<store::Orphan>(services_.file_system, services_.store->layout(),
+                                                          known.identity.key, std::move(resolution.lease));
     }
     return std::move(resolution);
   }
@@ -290,6 +293,7 @@ Result<std::optional<Resolution>> Miss::keep(const Known& known, Resolution& res
 Result<Resolution> Miss::failed(const Known& known, Resolution& resolution, const JobResult& job, bool remember_it) {
   if (remember_it) remember(known, job);
   resolution.log_tail = job.log_tail;
+  resolution.unsafe_to_open = job.end == JobEnd::crashed || job.end == JobEnd::timed_out;
   const Outcome outcome = job.end == JobEnd::nothing_to_compile ? Outcome::nothing_to_compile : Outcome::failed;
   return answer_with_source(std::move(resolution), outcome, known.model.model, job.error);
 }

@@ -12,6 +12,7 @@
 
 #include "ort/session_call.hpp"
 #include "precast/outcome.hpp"
+#include "store/orphan.hpp"
 #include "store/store.hpp"
 #include "util/cancel.hpp"
 
@@ -85,6 +86,9 @@ struct Resolution {
   bool private_generation = false;            // compiled for this caller alone, and not kept
   store::Lease lease;                         // keeps the generation alive
   std::shared_ptr<WorkFolder> private_owner;  // deletes a private generation when the last copy goes
+  std::shared_ptr<store::Orphan> orphan;      // the same of one that lies in the store, with its lease
+  // Of a source: its EP crashed or hung on it, so it is not opened on that in this process.
+  bool unsafe_to_open = false;
   [[nodiscard]] bool compiled_model() const {
     return outcome == Outcome::hit || outcome == Outcome::compiled || outcome == Outcome::precompiled ||
            private_generation;

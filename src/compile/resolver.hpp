@@ -35,10 +35,10 @@ class Resolver {
 
   [[nodiscard]] Result<Resolution> resolve(const Request& request, const Observer& observer = {});
 
-  // What to use instead of the stored generation `refused`, which ORT did not open for the reason `why` (spec/cache.md
-  // section 5). If its bytes are the stored ones and a worker opens it with the identity's options alone, the store is
-  // not at fault (a bad run-time option, say): the error is `why`, and nothing is touched. Else the entry goes and is
-  // made anew, once: with `earlier`, the refusal before, both are remembered as a failure and the source is the answer.
+  // What to use instead of the stored generation `refused`, which ORT did not open for the reason `why`. If its bytes
+  // are the stored ones and a worker opens it with the identity's options alone, the store is not at fault (a bad
+  // run-time option, say): the error is `why`, and nothing is touched. Else the entry goes and is made anew, once: with
+  // `earlier`, the refusal before, both are remembered as a failure and the source is the answer.
   [[nodiscard]] Result<Resolution> after_refusal(const Request& request, Resolution refused, const Error& why,
                                                  const std::optional<Error>& earlier, const Observer& observer = {});
 

@@ -29,6 +29,34 @@ Result<ort::OpenedSession> open_native(ort::Catalog& catalog, const compile::Res
   return ort::open_session(catalog, target, opening, call);
 }
 
+constexpr const char* kForbidsCpu = "session.disable_cpu_ep_fallback";
+
+bool may_run_on_cpu(const compile::Resolution& resolution, const compile::Request& request) {
+  const auto forbids = request.session.config_entries.find(kForbidsCpu);
+  return !resolution.compiled_model() && !resolution.target.ep.found.library.empty() &&
+         (forbids == request.session.config_entries.end() || forbids->second != "1");
+}
+
+void put_on_cpu(compile::Resolution& resolution, const std::string& why) {
+  if (!resolution.reason.empty()) resolution.reason += "; ";
+  resolution.reason += "it runs on ONNX Runtime's CPU EP, since " + why;
+  resolution.target = ort::cpu_target();
+}
+
+// Of a source that its EP cannot open: on the CPU EP, which changes `resolution`'s target.
+Result<ort::OpenedSession> open_somewhere(ort::Catalog& catalog, compile::Resolution& resolution,
+                                          const compile::Request& request, bool want_node_counts) {
+  const auto open = [&] { return open_native(catalog, resolution, request.session, request.memory, want_node_counts); };
+  const std::string ep = resolution.target.ep.found.name;
+  if (resolution.unsafe_to_open && may_run_on_cpu(resolution, request)) {
+    put_on_cpu(resolution, ep + " crashed or hung on it");
+  }
+  auto opened = open();
+  if (opened || opened.error().code != ErrorCode::compile_failed || !may_run_on_cpu(resolution, request)) return opened;
+  put_on_cpu(resolution, opened.error().message);
+  return open();
+}
+
 }  // namespace
 
 Result<void> PreparedSession::reopen(ort::Catalog& catalog, const ort::SessionSettings& settings) {
@@ -47,7 +75,7 @@ Result<PreparedSession> PreparedSession::open(compile::Resolver& resolver, const
   for (;;) {
     PreparedSession session;
     util::Stopwatch watch;
-    auto opened = open_native(*catalog, resolution, request.session, request.memory, want_node_counts);
+    auto opened = open_somewhere(*catalog, resolution, request, want_node_counts);
     if (opened) {
       session.opened_ = std::move(*opened);
       session.memory_ = request.memory;

@@ -14,7 +14,9 @@ namespace precast::session {
 class PreparedSession {
  public:
   // A compiled model is opened with session.disable_model_compile=1 and an absolute ep.context_file_path: ORT refuses
-  // rather than compile anything. The source model (fallback) is opened as ORT does, and the EP may compile at load.
+  // rather than compile anything. The source model (fallback) is opened as ORT does, and the EP may compile at load; on
+  // ORT's CPU EP if that EP crashed or hung on it, or does not open it, unless session.disable_cpu_ep_fallback forbids
+  // that. resolution() then says so in its target and its reason.
   // EP-internal caches are dropped. Of a stored model that ORT refuses: Resolver::after_refusal says what is opened
   // instead (made anew, or the source).
   // `want_node_counts`: provider_nodes() is asked for; it costs verbose logging while ORT opens the model.
@@ -34,8 +36,12 @@ class PreparedSession {
   [[nodiscard]] const std::map<std::string, std::uint64_t>& provider_nodes() const { return opened_.provider_nodes; }
   [[nodiscard]] double open_ms() const { return open_ms_; }
   // What deletes a private generation, for a caller that never destroys the session (EPs crash while unloading).
-  [[nodiscard]] std::shared_ptr<compile::WorkFolder> take_private_owner() {
-    return std::move(resolution_.private_owner);
+  struct PrivateOwner {
+    std::shared_ptr<compile::WorkFolder> folder;
+    std::shared_ptr<store::Orphan> orphan;
+  };
+  [[nodiscard]] PrivateOwner take_private_owner() {
+    return {std::move(resolution_.private_owner), std::move(resolution_.orphan)};
   }
 
  private:

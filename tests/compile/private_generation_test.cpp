@@ -51,9 +51,9 @@ TEST_F(PrivateGeneration, WhereOnlyTheMarkerFailsTheSessionRunsOnIt) {
   sweep();
   EXPECT_TRUE(stdfs::exists(running)) << "the session holds it";
   session = fail(ErrorCode::busy, "reset");
-  sweep();
-  EXPECT_FALSE(stdfs::exists(running));
+  EXPECT_FALSE(stdfs::exists(running)) << "gone with the session, without a sweep";
   EXPECT_EQ(generations(), 0U);
+  EXPECT_TRUE(stdfs::is_empty(store_->layout().leases()));
 }
 
 // The first compile is of bytes that are not there any more, and the second one's marker cannot be written.
@@ -174,6 +174,38 @@ TEST_F(SessionAnswers, AFailedCompileOpensOrtOnceOnTheSource) {
   std::size_t files = 0;
   for (const auto& entry : stdfs::directory_iterator(folder_.path())) files += entry.is_regular_file() ? 1 : 0;
   EXPECT_EQ(files, 4U) << "the model, its data, the trace and the counter";
+}
+
+// What ended the worker would end this process as well.
+TEST_F(SessionAnswers, ASourceThatItsEpCrashesOrHangsOnRunsOnTheCpu) {
+  for (const char* fault : {"segv@compile", "hang@compile"}) {
+    Request wanted = request(model());
+    wanted.target.provider_options["name"] = fault;  // an identity of its own
+    wanted.compile_timeout = std::chrono::seconds(2);
+    wanted.retry_failed = true;
+    ::setenv("FAKE_EP_FAULT", fault, 1);
+    for (const char* when : {"now", "remembered"}) {
+      auto session = session::PreparedSession::open(*resolver_, wanted, resolve(wanted));
+      ASSERT_TRUE(session) << fault << session.error().message;
+      EXPECT_EQ(session->resolution().outcome, Outcome::failed) << fault << when;
+      EXPECT_EQ(session->resolution().target.ep.found.name, "CPUExecutionProvider");
+      EXPECT_THAT(session->resolution().reason, HasSubstr("crashed or hung"));
+      EXPECT_EQ(outputs(*session).size(), 8U);
+      wanted.retry_failed = false;
+    }
+  }
+}
+
+TEST_F(SessionAnswers, ASourceThatItsEpDoesNotOpenRunsOnTheCpuUnlessThatIsForbidden) {
+  Request wanted = request(model());
+  ::setenv("FAKE_EP_FAULT", "fail@compile", 1);  // in the worker, and where the source is opened
+  auto session = session::PreparedSession::open(*resolver_, wanted, resolve(wanted));
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(session->resolution().target.ep.found.name, "CPUExecutionProvider");
+  EXPECT_THAT(session->resolution().reason, HasSubstr("it runs on ONNX Runtime's CPU EP, since"));
+  EXPECT_EQ(outputs(*session).size(), 8U);
+  wanted.session.config_entries["session.disable_cpu_ep_fallback"] = "1";
+  EXPECT_FALSE(session::PreparedSession::open(*resolver_, wanted, resolve(wanted)));
 }
 
 TEST_F(SessionAnswers, AnEpWithoutContextModelsIsNeverAskedToCompile) {

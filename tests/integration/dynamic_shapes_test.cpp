@@ -100,6 +100,8 @@ TEST_F(DynamicShapes, QnnCrashesWhereNoElementsAreLeftAndOnlyTheWorkerEnds) {
   }
   EXPECT_THAT(reason(ask("compile", qnn(), model, 1)), AllOf(HasSubstr("signal 8"), HasSubstr("remembered")));
   EXPECT_EQ(ask("resolve", qnn(), model, 0)["path"], model.native());
+  EXPECT_EQ(ask("resolve", qnn(), model, 0, {"--open"})["ep"], "CPUExecutionProvider") << "nor is it opened on QNN";
+  EXPECT_EQ(ask("run", qnn(), model, 0)["ep"], "CPUExecutionProvider");
   expect_clean_store();
   EXPECT_EQ(ask("compile", openvino(), model, 0)["outcome"], "compiled") << "another EP's business";
 }
