@@ -3,6 +3,9 @@
 //   precast::Result<int> answer = work();
 //   if (!answer) std::cerr << answer.error().message << '\n' << answer.error().hint << '\n';
 //
+// In a loop over what a Result holds, keep the Result in a variable first: `for (auto& x : *work())` destroys it before
+// the first turn (compilers without C++23's rule for that, GCC 12 among them).
+//
 // Every function that can fail returns Result<T>. A message names the file, key or option concerned; the hint says
 // what to do next (it may be empty when the message says it already). Text is UTF-8. Values are plain data and may be
 // copied between threads.
@@ -24,7 +27,7 @@ enum class ErrorCode : std::uint8_t {
   not_found,       // a named file or entry is not there
   unsupported,     // asked for something that precast or the EP cannot do
   ep_unavailable,  // an EP, device or runtime library is missing or does not load
-  compile_failed,  // the EP did not compile the model
+  compile_failed,  // the EP did not compile, open or run the model
   timed_out,       // a deadline passed
   corrupt,         // stored bytes are not the ones that were stored
   busy,            // somebody else holds what is needed

@@ -20,8 +20,8 @@
 //
 // The session holds the lease of its generation from open() to reset() or destruction. A stored model that ORT refuses
 // is made anew once if it is at fault, else ORT's error is reported; what cannot be compiled runs as the source model,
-// and on ORT's CPU EP where its own crashed or hung on it or does not open it, unless session.disable_cpu_ep_fallback is
-// "1" (running_path(), outcome(), reason() and ep() say so).
+// and on ORT's CPU EP where its own crashed or hung on it or does not open it, unless session.disable_cpu_ep_fallback
+// is "1" (running_path(), outcome(), reason() and ep() say so).
 //
 // One thread at a time, but for run(), which any number of threads may call between open() and reset().
 #pragma once
@@ -75,9 +75,9 @@ class PRECAST_API Session {
   // Closes the native session and gives the lease back; a private generation is deleted. open() starts anew.
   void reset();
 
-  // Of the open session, in the model's order; not open: bad_input.
-  [[nodiscard]] Result<std::vector<TensorInfo>> inputs() const;
-  [[nodiscard]] Result<std::vector<TensorInfo>> outputs() const;
+  // In the model's order; empty while not open. Valid until reset() or destruction.
+  [[nodiscard]] const std::vector<TensorInfo>& inputs() const;
+  [[nodiscard]] const std::vector<TensorInfo>& outputs() const;
 
   // One inference, opening first if that was not done. All outputs by name. bad_input, naming them: no inputs, inputs
   // that are missing or that the model does not have, another dtype or shape than the model wants.

@@ -43,7 +43,6 @@ struct Session::State {
   [[nodiscard]] Result<void> restore(ort::Catalog& catalog, const ort::SessionSettings& settings) {
     return prepared ? prepared->reopen(catalog, settings) : Result<void>();
   }
-  [[nodiscard]] Result<void> require_open() const;
   void record(double ms);
 
   CompileCache cache;
@@ -89,13 +88,6 @@ Result<void> Session::State::take_infos() {
   }
 }
 
-Result<void> Session::State::require_open() const {
-  if (refused) return std::unexpected(*refused);
-  if (prepared && prepared->is_open()) return {};
-  return fail(ErrorCode::bad_input, "the session on " + util::quoted(name()) + " is not open", name(),
-              "call open() first");
-}
-
 void Session::State::record(double ms) {
   const std::lock_guard guard(window_mutex);
   if (!in_window) return;
@@ -115,7 +107,7 @@ Session::Session(CompileCache cache, std::filesystem::path model, CompileOptions
 }
 Session::Session(CompileCache cache, ModelBytes model, CompileOptions options,
                  const Ort::SessionOptions& session_options)
-    : Session(std::move(cache), model, std::move(options)) {
+    : Session(std::move(cache), std::move(model), std::move(options)) {
   state_->take(session_options);
 }
 Session::Session(CompileCache cache, ModelBytes model, CompileOptions options)
@@ -146,13 +138,11 @@ void Session::reset() {
   state_->outputs.clear();
 }
 
-Result<std::vector<TensorInfo>> Session::inputs() const {
-  PRECAST_TRY(state_->require_open());
+const std::vector<TensorInfo>& Session::inputs() const {
   return state_->inputs;
 }
 
-Result<std::vector<TensorInfo>> Session::outputs() const {
-  PRECAST_TRY(state_->require_open());
+const std::vector<TensorInfo>& Session::outputs() const {
   return state_->outputs;
 }
 

@@ -11,7 +11,8 @@ namespace precast::bench {
 std::string to_file_name(std::string_view name) {
   std::string file_name;
   for (const char c : name) {
-    if (c == '/' || c == '%' || c == '\0') {
+    const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    if (c == '/' || c == '%' || control) {
       file_name += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     } else {
       file_name += c;

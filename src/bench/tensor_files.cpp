@@ -27,6 +27,10 @@ Result<StoredTensors> read_any(const std::filesystem::path& path, const std::vec
 }
 
 Result<void> write_any(const std::filesystem::path& path, const tensor::Tensors& tensors, bool overwrite) {
+  if (util::ascii_lower(path.extension().native()) == ".npy") {
+    return bad({path, util::quoted(path)}, "is the name of one array, and there may be several outputs",
+               "give NAME.npz, or a folder");
+  }
   if (!is_npz(path)) return write_folder(path, tensors, overwrite);
   const auto stat = fs::FileSystem::posix().stat(path);
   if (stat && stat->kind == fs::FileKind::directory) {

@@ -21,6 +21,7 @@ namespace {
 constexpr std::string_view kArraySuffix = ".npy";
 constexpr std::string_view kProtoPrefix = "input_";
 constexpr std::string_view kProtoSuffix = ".pb";
+constexpr std::size_t kLongestFileName = 255;
 constexpr std::uint32_t kNewFolderMode = 0777;  // less the umask, as mkdir does
 
 // The N of input_N.pb.
@@ -74,9 +75,10 @@ Result<std::optional<NamedTensor>> read_file(const std::filesystem::path& path,
   return std::nullopt;
 }
 
-Result<void> write_array(const std::filesystem::path& path, const std::string& name, const tensor::Tensor& tensor) {
+Result<StagedFile> stage_array(const std::filesystem::path& path, const std::string& name,
+                               const tensor::Tensor& tensor) {
   PRECAST_TRY_ASSIGN(const NpyImage image, NpyImage::make(tensor, name));
-  return write_whole(path, [&](const std::filesystem::path& temporary) {
+  return stage_whole(path, [&](const std::filesystem::path& temporary) {
     const std::array parts = {std::as_bytes(std::span(image.header())), image.values()};
     return write_parts(temporary, path, parts);
   });
@@ -120,10 +122,21 @@ Result<void> write_folder(const std::filesystem::path& folder, const tensor::Ten
     return folder / (to_file_name(name) + std::string(kArraySuffix));
   };
   for (const auto& [name, tensor] : tensors) {
+    if (path_of(name).filename().native().size() > kLongestFileName) {
+      return bad({folder, "tensor " + util::quoted(name)}, "has a name that is too long for a file",
+                 "write into a .npz instead: there it may be");
+    }
     if (!overwrite) PRECAST_TRY(refuse_existing(path_of(name)));
   }
   PRECAST_TRY(fs::make_directories(fs::FileSystem::posix(), folder, kNewFolderMode, fs::Durability::none));
-  for (const auto& [name, tensor] : tensors) PRECAST_TRY(write_array(path_of(name), name, tensor));
+  // All of them are written before the first one is in its place: a full disk must not leave old and new ones mixed.
+  std::vector<StagedFile> staged;
+  staged.reserve(tensors.size());
+  for (const auto& [name, tensor] : tensors) {
+    PRECAST_TRY_ASSIGN(auto file, stage_array(path_of(name), name, tensor));
+    staged.push_back(std::move(file));
+  }
+  for (StagedFile& file : staged) PRECAST_TRY(file.commit());
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,14 +27,29 @@ ErrorCode code_of(int error_number) {
 
 }  // namespace
 
-Result<void> write_whole(const std::filesystem::path& path, const MakeFile& make) {
-  fs::FileSystem& fs = fs::FileSystem::posix();
-  const std::filesystem::path temporary = fs::new_temporary(path.parent_path());
-  auto made = make(temporary);
-  if (made) made = fs.rename(temporary, path);
+StagedFile::StagedFile(StagedFile&& other) noexcept
+    : temporary_(std::exchange(other.temporary_, {})), path_(std::move(other.path_)) {}
+
+StagedFile::~StagedFile() {
   // Often not even made; and a second failure would only hide the first one.
-  if (!made) (void)fs.unlink(temporary);
-  return made;
+  if (!temporary_.empty()) (void)fs::FileSystem::posix().unlink(temporary_);
+}
+
+Result<void> StagedFile::commit() {
+  PRECAST_TRY(fs::FileSystem::posix().rename(temporary_, path_));
+  temporary_.clear();
+  return {};
+}
+
+Result<StagedFile> stage_whole(const std::filesystem::path& path, const MakeFile& make) {
+  StagedFile staged(fs::new_temporary(path.parent_path()), path);
+  PRECAST_TRY(make(staged.temporary()));
+  return staged;
+}
+
+Result<void> write_whole(const std::filesystem::path& path, const MakeFile& make) {
+  PRECAST_TRY_ASSIGN(StagedFile staged, stage_whole(path, make));
+  return staged.commit();
 }
 
 std::unexpected<Error> fail_write(const std::filesystem::path& path, int error_number) {

@@ -1,5 +1,7 @@
 #include "cli/compile_options.hpp"
 
+#include <charconv>
+
 #include <CLI/CLI.hpp>
 
 #include "identity/links.hpp"
@@ -31,6 +33,11 @@ void add_compile_options(CLI::App& command, CompileOptions& options) {
       ->allow_extra_args(false)
       ->type_name("NAME");
   command.add_flag("--embed", options.embed, "Context binary inside the model file instead of beside it");
+  command
+      .add_option("--free-dimension", options.free_dimensions,
+                  "Fix the size of a symbolic dimension for the compile (QNN wants fixed shapes); may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("NAME=N");
   command.add_flag("--validate", options.validate,
                    "Run it once beside the source on the CPU; what computes something else is not used");
   command
@@ -60,6 +67,22 @@ Result<std::map<std::string, std::string>> parse_map(const std::vector<std::stri
   return map;
 }
 
+Result<std::map<std::string, std::int64_t>> parse_sizes(const std::vector<std::string>& pairs,
+                                                        const std::string& option) {
+  PRECAST_TRY_ASSIGN(const auto texts, parse_map(pairs, option));
+  std::map<std::string, std::int64_t> sizes;
+  for (const auto& [name, text] : texts) {
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    if (error != std::errc() || end != text.data() + text.size() || size <= 0) {
+      return fail(ErrorCode::bad_input, option + " " + util::quoted(name + "=" + text) + " is no size", {},
+                  "write NAME=N with a positive N");
+    }
+    sizes[name] = size;
+  }
+  return sizes;
+}
+
 Result<std::chrono::milliseconds> parse_time(const std::string& text, const std::string& option) {
   auto time = util::parse_duration(text);
   if (time) return time;
@@ -75,6 +98,7 @@ Result<compile::Request> make_request(const CompileOptions& options, const Globa
   request.target.device = ort::parse_device_class(options.device);
   PRECAST_TRY_ASSIGN(request.target.provider_options, parse_map(options.ep_options, "--ep-options"));
   PRECAST_TRY_ASSIGN(request.session.config_entries, parse_map(options.session_options, "--session-options"));
+  PRECAST_TRY_ASSIGN(request.session.free_dimensions, parse_sizes(options.free_dimensions, "--free-dimension"));
   if (!options.optimization_level.empty()) {
     PRECAST_TRY_ASSIGN(request.session.optimization_level, ort::parse_optimization_level(options.optimization_level));
   }

@@ -22,6 +22,7 @@ struct CompileOptions {
   std::vector<std::string> worker_env;
   bool embed = false;
   bool validate = false;
+  std::vector<std::string> free_dimensions;
   std::string optimization_level;
   std::string compile_timeout = "30m";
   std::string lock_timeout;

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/validators.hpp"
 #include "compile/work_folder.hpp"
 #include "identity/hashing_digester.hpp"
 #include "identity/links.hpp"
@@ -15,11 +16,6 @@
 namespace precast::cli {
 
 namespace {
-
-// An unset variable in a script must not mean "publish nothing".
-std::string not_empty(const std::string& value) {
-  return value.empty() ? "the name is empty" : "";
-}
 
 std::filesystem::path absolute_or_none(const std::string& path) {
   return path.empty() ? std::filesystem::path() : identity::logical_absolute(path);
@@ -91,10 +87,18 @@ void add_publish_options(CLI::App& command, PublishOptions& options) {
   command.add_flag("--overwrite", options.overwrite, "Replace an output that is something else than would be written");
 }
 
+// Where there is no store yet, its folder must not get other files in it either.
+static Result<void> check_outside(const std::filesystem::path& output, const std::string& cache_dir) {
+  const std::filesystem::path root = store::default_root(cache_dir);
+  const auto [end, at] = std::ranges::mismatch(root, output);
+  if (end != root.end()) return {};
+  return fail(ErrorCode::bad_input, util::quoted(output) + " lies in a cache", output, "choose another place with -o");
+}
+
 Result<void> check_output(Context& context, const PublishOptions& options, const compile::Request& request) {
   if (options.output.empty()) return {};
   const auto store = context.store(!request.no_cache);
-  if (!store) return {};  // said where the store is used, if it is
+  if (!store) return check_outside(identity::logical_absolute(options.output), context.options.cache_dir);
   store::PublishRequest wanted;
   wanted.output = identity::logical_absolute(options.output);
   wanted.inputs = named_files(options, request);

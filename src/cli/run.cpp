@@ -66,12 +66,19 @@ void set_up(CLI::App& app, GlobalOptions& options, Body& chosen) {
   add_eps_command(app, chosen);
   add_inspect_command(app, chosen);
   add_doctor_command(app, chosen);
+  for (CLI::App* command : app.get_subcommands({})) {
+    command->footer(
+        command->get_footer() +
+        "\n\nGlobal options (--json, -q, -v, --strict, --cache-dir, ...) may follow the command; precast --help "
+        "lists them.\nExit codes are those of `precast compile --help`.");
+  }
   app.footer(
       "Examples:\n"
       "  precast compile model.onnx --ep openvino       compile once, keep it\n"
       "  m=$(precast resolve model.onnx --ep openvino)  a path that loads at once, for any program\n"
       "  precast cache ls                               what is stored\n"
       "  precast eps                                    what can compile here\n"
+      "  precast run model.onnx --ep openvino --check   one inference, compared with the CPU\n"
       "  precast inspect model.onnx                     what a model is\n\n"
       "precast COMMAND --help shows more.");
 }

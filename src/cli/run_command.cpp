@@ -12,6 +12,7 @@
 #include "cli/input_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/result_json.hpp"
+#include "cli/validators.hpp"
 #include "identity/links.hpp"
 #include "model/model_facts.hpp"
 #include "ort/inference.hpp"
@@ -81,6 +82,7 @@ json check_json(const Answer& answer) {
                        {"max_abs", compared ? number(difference.max_abs) : json(nullptr)},
                        {"max_rel", compared ? number(difference.max_rel) : json(nullptr)},
                        {"cosine", compared ? number(difference.cosine) : json(nullptr)},
+                       {"compared", difference.compared},
                        {"not_finite", difference.not_finite}});
   }
   return {{"ok", !answer.wrong()}, {"reference", "CPUExecutionProvider"}, {"outputs", outputs}};
@@ -107,7 +109,8 @@ std::string table(const Answer& answer) {
       if (one != answer.checked->end()) {
         row.push_back(fmt::format("{:.6f}", one->difference.cosine));
         row.push_back(fmt::format("{:.3g}", one->difference.max_abs));
-        row.emplace_back(one->difference.agrees() ? "ok" : one->difference.why());
+        const bool numbers = one->difference.compared > 0 || summary.counted > 0;
+        row.emplace_back(!one->difference.agrees() ? one->difference.why() : numbers ? "ok" : "ok (no finite number)");
       }
     }
     rows.push_back(std::move(row));
@@ -235,6 +238,7 @@ int run_model(Context& context, const Options& options) {
   if (context.output.json) {
     json document = cli::document("run");
     document.update(to_json(session->resolution(), answer->timings));
+    document.erase("error");  // `reason` says why the source ran
     document["outputs"] = json::array();
     for (const bench::Output& output : answer->run.outputs) document["outputs"].push_back(output_json(output));
     document["provider_nodes"] = nodes_json(*session);
@@ -254,7 +258,8 @@ void add_run_command(CLI::App& app, Body& chosen) {
   add_input_options(*command, options->input);
   command
       ->add_option("--output-data", options->output_data, "Write the outputs to FILE.npz, or as NAME.npy into a folder")
-      ->type_name("FILE|DIR");
+      ->type_name("FILE|DIR")
+      ->check(not_empty);
   command->add_flag("--overwrite", options->overwrite, "Replace files that are there already");
   command->add_flag("--check", options->check,
                     "Compare every output with ORT's CPU EP on the source; exit 1 if it differs");

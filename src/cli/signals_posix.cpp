@@ -17,7 +17,8 @@ namespace precast::cli {
 
 namespace {
 
-constexpr std::time_t kCleanUpSeconds = 3;
+constexpr std::time_t kCleanUpSeconds = 2;
+constexpr auto kOneSignal = std::chrono::seconds(1);
 constexpr int kHeld = -1;
 std::atomic<int> passed_to{0};
 
@@ -57,6 +58,12 @@ void wait_for_signals(Output& output, util::CancelToken& cancel) {
     }
     if (!cancel.cancelled()) {
       cancel.cancel();
+      // Who sends one to the process and to its group means it once (timeout, service managers).
+      const auto grace = std::chrono::steady_clock::now() + kOneSignal;
+      while (std::chrono::steady_clock::now() < grace) {
+        const timespec step{0, 50'000'000};
+        (void)sigtimedwait(&set, nullptr, &step);
+      }
       const timespec limit{kCleanUpSeconds, 0};
       (void)sigtimedwait(&set, nullptr, &limit);  // whichever it is, time is up
     }

@@ -4,6 +4,8 @@
 #include <string>
 #include <system_error>
 
+#include "util/text.hpp"
+
 namespace precast::compile {
 
 std::optional<ErrorCode> machine_trouble(std::string_view words) {
@@ -14,7 +16,11 @@ std::optional<ErrorCode> machine_trouble(std::string_view words) {
   for (const int number : {ENOMEM, EIO, EMFILE, ENFILE, EROFS, ESTALE}) {
     if (named(std::generic_category().message(number))) return ErrorCode::io;
   }
-  if (named("std::bad_alloc") || named("bad allocation")) return ErrorCode::io;
+  const std::string lower = util::ascii_lower(words);
+  for (const std::string_view text : {"std::bad_alloc", "bad allocation", "out of memory", "failed to allocate"}) {
+    if (lower.find(text) != std::string::npos) return ErrorCode::io;
+  }
+  if (named("cannot open shared object file")) return ErrorCode::ep_unavailable;  // the dynamic linker's words
   return std::nullopt;
 }
 

@@ -1,5 +1,7 @@
 #include "compile/sharing.hpp"
 
+#include <algorithm>
+
 #include "compile/compile_job.hpp"
 #include "compile/miss.hpp"
 #include "compile/staging.hpp"
@@ -15,8 +17,13 @@ namespace {
 
 using Evidence = std::vector<identity::ModelEvidence>;
 
-Result<void> check_request(const Request& request, std::size_t models) {
-  if (models < 2) {
+Result<void> check_request(const Request& request, const std::vector<std::filesystem::path>& models) {
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const auto same = std::ranges::find(models.begin(), models.begin() + static_cast<std::ptrdiff_t>(i), models[i]);
+    if (same == models.begin() + static_cast<std::ptrdiff_t>(i)) continue;
+    return fail(ErrorCode::bad_input, util::quoted(models[i]) + " is named twice", models[i], "name each model once");
+  }
+  if (models.size() < 2) {
     return fail(ErrorCode::bad_input, "sharing takes at least two models", {},
                 "name all that share, the last one last");
   }
@@ -85,6 +92,7 @@ std::vector<Resolution> sources(const Request& request, const Evidence& evidence
   std::vector<Resolution> answers;
   for (const identity::ModelEvidence& model : evidence) {
     Resolution answer = answer_with_source(resolution_of(request, model, target), outcome, model.model, error);
+    if (answer.error) answer.error->path.clear();  // whichever of them it was, the message says
     answer.log_tail = log_tail;
     answers.push_back(std::move(answer));
   }
@@ -98,7 +106,7 @@ Result<std::vector<Resolution>> compile_sharing(Resolver& resolver, const Reques
                                                 const Observer& observer) {
   const Services& services = resolver.services();
   fs::FileSystem& fs = services.file_system;
-  PRECAST_TRY(check_request(request, models.size()));
+  PRECAST_TRY(check_request(request, models));
   if (observer) observer({});
   identity::HashingDigester digester(fs, services.cancel);
   PRECAST_TRY_ASSIGN(const Evidence evidence, take_evidence(fs, digester, models));

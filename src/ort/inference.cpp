@@ -67,7 +67,8 @@ Result<void> check_one(const TensorInfo& wanted, const Ort::Value& given) {
     return fail(ErrorCode::bad_input, input + " is " + dtype + ", the model wants " + wanted.dtype, {},
                 "convert it before the run");
   }
-  if (!fits(wanted.shape, info.GetShape())) {
+  // What ORT gives as a scalar may also be an input of which the model says nothing: ORT knows which.
+  if (!wanted.shape.empty() && !fits(wanted.shape, info.GetShape())) {
     return fail(ErrorCode::bad_input,
                 input + " has the shape " + tensor::shape_text(info.GetShape()) + ", the model wants " +
                     tensor::shape_text(wanted.shape),
@@ -136,7 +137,7 @@ Result<Inference> infer(Ort::Session& session, const std::vector<TensorInfo>& in
     Ort::ThrowOnError(status);
     return done;
   } catch (const Ort::Exception& exception) {
-    return std::unexpected(to_error(exception, doing, ErrorCode::internal));
+    return std::unexpected(to_error(exception, doing, ErrorCode::compile_failed));
   }
 }
 

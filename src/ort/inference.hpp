@@ -30,7 +30,8 @@ struct Inference {
   Values outputs;  // all of them
   double ms = 0;   // the run call alone
 };
-// Errors: those of check_inputs; else internal: `doing`, a colon, and ORT's words. May be called from many threads.
+// Errors: those of check_inputs; else compile_failed: `doing`, a colon, and ORT's words. May be called from many
+// threads.
 [[nodiscard]] Result<Inference> infer(Ort::Session& session, const std::vector<TensorInfo>& inputs,
                                       const std::vector<TensorInfo>& outputs, const Values& given,
                                       std::string_view doing);

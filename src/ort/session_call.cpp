@@ -44,7 +44,8 @@ Error compile_error(const Ort::Exception& exception, const Target& target, const
     return Error{ErrorCode::unsupported,
                  fmt::format("{} runs no node of {}: there is nothing to compile", target.ep.found.name,
                              util::quoted(call.model)),
-                 call.model, "use another EP, or run the model as it is"};
+                 call.model,
+                 "has it open sizes that this EP wants fixed? give --free-dimension NAME=N; else use another EP"};
   }
   add_logged(error, logged);
   error.path = call.model;

@@ -102,8 +102,8 @@ class Publisher {
       if (same) continue;
       const auto path = to_.folder / name;
       return fail(ErrorCode::bad_input,
-                  fmt::format("{} exists and is not what would be published there", util::quoted(path)), path,
-                  "give --overwrite to replace it, or choose another name with -o");
+                  fmt::format("{} exists and is not known to be what would be published there", util::quoted(path)),
+                  path, "give --overwrite to replace it, or choose another name with -o");
     }
     return {};
   }

@@ -70,6 +70,7 @@ Difference compare(const Tensor& tensor, const Tensor& reference) {
       ++difference.not_finite;
       continue;
     }
+    ++difference.compared;
     const double apart = std::fabs(a - b);
     difference.max_abs = std::max(difference.max_abs, apart);
     if (b != 0) difference.max_rel = std::max(difference.max_rel, apart / std::fabs(b));

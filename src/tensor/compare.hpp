@@ -12,6 +12,7 @@ struct Difference {
   double max_abs = 0;
   double max_rel = 0;                     // |a - b| / |b|, where b is not 0
   double cosine = 1;                      // of the finite elements as vectors; 1 where both are all zero
+  std::uint64_t compared = 0;             // elements that are finite in both
   std::uint64_t not_finite = 0;           // elements that are not finite where the reference is
   std::string mismatch;                   // another type or shape: not compared; empty = compared
   [[nodiscard]] bool agrees() const;      // compared, nothing not finite, cosine at least kLeastCosine

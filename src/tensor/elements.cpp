@@ -1,5 +1,6 @@
 #include "tensor/elements.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -146,6 +147,23 @@ Kind kind_of(std::int32_t element_type) {
     default:
       return is_signed(element_type) ? Kind::integer : Kind::other;
   }
+}
+
+Bounds bounds_of(std::int32_t element_type) {
+  if (element_type == kTypeDouble) return {-std::numeric_limits<double>::max(), std::numeric_limits<double>::max()};
+  if (element_type == kTypeFloat) return {-std::numeric_limits<float>::max(), std::numeric_limits<float>::max()};
+  if (const Narrow* type = narrow(element_type)) {
+    double high = 0;
+    const std::uint64_t codes = std::uint64_t{1} << model::element_bits(element_type);
+    for (std::uint64_t code = 0; code < codes; ++code) {
+      const double value = decode(*type, code);
+      if (std::isfinite(value)) high = std::max(high, value);
+    }
+    return {type->specials == Narrow::Specials::exponent_only ? 0 : -high, high};
+  }
+  const auto bits = static_cast<int>(element_type == kTypeBool ? 1 : model::element_bits(element_type));
+  if (is_signed(element_type)) return {-std::ldexp(1, bits - 1), std::ldexp(1, bits - 1) - 1};
+  return {0, std::ldexp(1, bits) - 1};
 }
 
 ElementReader::ElementReader(const Tensor& tensor)

@@ -23,6 +23,13 @@ class ElementReader {
   unsigned width_ = 0;
 };
 
+// The least and the greatest number of the type; for floats the greatest finite one.
+struct Bounds {
+  double low = 0;
+  double high = 0;
+};
+[[nodiscard]] Bounds bounds_of(std::int32_t element_type);
+
 // The code of `value` in the type: floats rounded to the nearest (ties to even), integers truncated. What the type
 // cannot hold is not defined.
 [[nodiscard]] std::uint64_t encode_element(std::int32_t element_type, double value);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <random>
 
@@ -41,8 +42,10 @@ std::int64_t default_size(const InputSpec& input, std::size_t axis, const std::s
 Result<void> check_given_shape(const InputSpec& input, const std::vector<std::int64_t>& given) {
   const bool fits = std::ranges::equal(input.shape, given,
                                        [](std::int64_t want, std::int64_t got) { return want < 0 || want == got; });
+  // What ORT gives as a scalar may also be an input of which nothing is said: any shape fits that.
+  const bool any = input.shape.empty();
   const bool positive = std::ranges::all_of(given, [](std::int64_t size) { return size > 0; });
-  if (fits && positive) return {};
+  if ((fits || any) && positive) return {};
   return fail(
       ErrorCode::bad_input,
       "the shape " + shape_text(given) + " does not fit " + input_text(input) + ", which is " + shape_text(input.shape),
@@ -175,9 +178,20 @@ Result<void> check_range(const InputSpec& input, const Wanted& wanted) {
   const auto found = wanted.ranges.find(input.name);
   if (found == wanted.ranges.end()) return {};
   const auto [low, high] = found->second;
-  if (std::isfinite(low) && std::isfinite(high) && low < high) return {};
-  return fail(ErrorCode::bad_input, "the range of " + input_text(input) + " is empty", {},
-              "write NAME=low:high with low < high");
+  if (!std::isfinite(low) || !std::isfinite(high) || low >= high) {
+    return fail(ErrorCode::bad_input, "the range of " + input_text(input) + " is empty", {},
+                "write NAME=low:high with low < high");
+  }
+  const Kind kind = kind_of(input.element_type);
+  const Bounds bounds = bounds_of(input.element_type);
+  const double most = kind == Kind::floating ? bounds.high : bounds.high + 1;  // `high` itself is left out
+  if (kind != Kind::text && low >= bounds.low && high <= most) return {};
+  char text[96];
+  std::snprintf(text, sizeof text, "its type takes %.6g to %.6g", bounds.low, bounds.high);
+  return fail(ErrorCode::bad_input,
+              "the range of " + input_text(input) + " leaves what " +
+                  std::string(model::dtype_name(input.element_type)) + " can hold",
+              {}, kind == Kind::text ? "leave the range out: its type takes words" : text);
 }
 
 }  // namespace
@@ -196,7 +210,9 @@ Result<Tensors> generate_inputs(std::span<const InputSpec> inputs, const Wanted&
                       (input.element_type == 0 ? std::string("not a tensor")
                                                : std::string(model::dtype_name(input.element_type))) +
                       ")",
-                  {}, "give it with --input-data");
+                  {},
+                  input.element_type == 0 ? "sequences, maps and optionals are not supported as inputs"
+                                          : "give it with --input-data");
     }
     Tensor tensor;
     tensor.element_type = input.element_type;

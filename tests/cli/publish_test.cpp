@@ -171,6 +171,10 @@ TEST_F(PublishCommand, WithoutTheCacheItIsPublishedAndKeptNowhereElse) {
   EXPECT_EQ(json["path"], out.native());
   EXPECT_FALSE(json.contains("error"));
   EXPECT_FALSE(stdfs::exists(precast_.store()));
+  const Ran inside = precast_.run(compile(model, {"--no-cache", "-o", (precast_.store() / "net.onnx").native()}));
+  EXPECT_EQ(inside.code, 2);
+  EXPECT_THAT(inside.err, HasSubstr("lies in a cache"));
+  EXPECT_FALSE(stdfs::exists(precast_.store()));
   EXPECT_EQ(names_in(folder_.path()).size(), 4U) << "the model, and the published one with its binary and its alias";
   const auto opened = precast_.json(precast_.fake({"run", out.native()}));
   EXPECT_EQ(opened["outcome"], "precompiled") << opened.dump(2);

@@ -101,6 +101,7 @@ TEST_F(ShareWeights, WhatDoesNotGoTogetherIsSaid) {
   expect_error(
       precast_.fake({"compile", "--share-weights", models_[0].native(), "--output-dir", folder_.path().native()}),
       "at least two models");
+  expect_error(together({models_[0].native()}), "is named twice");
   write_file(folder_ / "bad.onnx", "no model");
   expect_error(together({(folder_ / "bad.onnx").native()}), "bad.onnx");
   EXPECT_EQ(count_events(precast_.trace(), "compile_begin"), 0U);

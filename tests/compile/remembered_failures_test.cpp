@@ -139,6 +139,9 @@ TEST_F(RememberedFailure, OfARebuildLeavesTheEntryThatWasThere) {
 TEST_F(RememberedFailure, IsNotWhatAilsTheMachine) {
   for (const auto& [words, code] : {std::pair("cannot map weights: Cannot allocate memory", ErrorCode::io),
                                     {"caught std::bad_alloc", ErrorCode::io},
+                                    {"CUDA out of memory", ErrorCode::io},
+                                    {"Failed to allocate memory", ErrorCode::io},
+                                    {"libfoo.so.1: cannot open shared object file", ErrorCode::ep_unavailable},
                                     {"read of tuning.bin: Input/output error", ErrorCode::io},
                                     {"out.bin: No space left on device", ErrorCode::no_space},
                                     {"out.bin: Disk quota exceeded", ErrorCode::no_space}}) {

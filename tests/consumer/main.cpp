@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   const std::array<std::int64_t, 2> shape{1, 8};
   const auto memory = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
   precast::Tensors inputs;
-  inputs.emplace(session.inputs()->front().name,
+  inputs.emplace(session.inputs().front().name,
                  Ort::Value::CreateTensor<float>(memory, numbers.data(), numbers.size(), shape.data(), shape.size()));
   auto outputs = session.run(inputs);
   if (!outputs) return complain(outputs.error());

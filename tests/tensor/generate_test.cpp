@@ -1,6 +1,7 @@
 #include "tensor/generate.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include <gmock/gmock.h>
 
@@ -149,6 +150,37 @@ TEST(Generate, WhatDoesNotFitIsNamed) {
   EXPECT_THAT(refused(inputs, {.ranges = {{"x", {1, 1}}}}).message, HasSubstr("range of input 'x' is empty"));
   EXPECT_THAT(refused({input("c", kTypeComplex64, {1})}, {}).message, HasSubstr("input 'c' (complex64)"));
   EXPECT_THAT(refused({input("s", 0, {})}, {}).message, HasSubstr("not a tensor"));
+}
+
+TEST(Generate, ARangeStaysInsideItsType) {
+  const auto range = [](std::int32_t type, double low, double high) {
+    return generate_inputs(std::vector<InputSpec>{input("x", type, {8})}, {.ranges = {{"x", {low, high}}}});
+  };
+  EXPECT_TRUE(range(kTypeUint8, 0, 256));
+  EXPECT_TRUE(range(kTypeInt4, -8, 8));
+  EXPECT_TRUE(range(kTypeFloat16, -65504, 65504));
+  EXPECT_TRUE(range(kTypeBool, 0, 2));
+  for (const auto& [type, low, high] : {std::tuple(kTypeUint8, -1.0, 5.0),
+                                        {kTypeUint8, 0.0, 257.0},
+                                        {kTypeInt4, -9.0, 8.0},
+                                        {kTypeFloat16, 0.0, 65505.0},
+                                        {kTypeFloat, 1e38, 1e39},
+                                        {kTypeBfloat16, 0.0, 1e39},
+                                        {kTypeFloat8E4M3FN, 0.0, 449.0},
+                                        {kTypeUint64, -1.0, 1.0},
+                                        {kTypeFloat8E8M0, -1.0, 1.0}}) {
+    const auto made = range(type, low, high);
+    ASSERT_FALSE(made) << model::dtype_name(type);
+    EXPECT_THAT(made.error().message, HasSubstr("the range of input 'x' leaves what "));
+  }
+  EXPECT_THAT(range(kTypeString, 0, 1).error().hint, HasSubstr("words"));
+}
+
+// ORT gives an input without a shape as it gives a scalar.
+TEST(Generate, AnInputOfAnyRankTakesAnyShape) {
+  const std::vector<InputSpec> inputs{input("x", kTypeFloat, {})};
+  EXPECT_THAT(generate(inputs).at("x").shape, ElementsAre());
+  EXPECT_THAT(generate(inputs, {.shapes = {{"x", {2, 3}}}}).at("x").shape, ElementsAre(2, 3));
 }
 
 TEST(Generate, MoreThanTheLimitIsRefusedBeforeAnythingIsMade) {
