@@ -74,6 +74,7 @@ int become(Context& context, compile::Resolution resolution, std::vector<std::st
   ::setenv("PRECAST_MODEL", resolution.path.c_str(), 1);
   if (!context.telemetry_was_set) ::unsetenv("ORT_DISABLE_TELEMETRY");
   if (resolution.private_owner) return run_as_parent(context, resolution, command);
+  if (resolution.orphan) resolution.lease = resolution.orphan->take_lease();
   resolution.lease.inherit_on_exec();
   execute(context, command);
   return cannot_run(context, command.front());

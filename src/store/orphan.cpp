@@ -9,6 +9,7 @@ namespace precast::store {
 Orphan::~Orphan() {
   try {
     const std::string generation = lease_.generation();
+    if (generation.empty()) return;
     lease_.release();
     auto lease = try_lock_lease(fs_, layout_, generation);
     if (!lease) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "store/store.hpp"
 
@@ -15,6 +16,8 @@ class Orphan {
   // Deletes it, unless somebody else uses it or a marker names it after all. What cannot be deleted now is swept later.
   ~Orphan();
   Orphan(const Orphan&) = delete;
+  // For a caller that becomes another program: the generation stays, and is swept once this lease ends.
+  [[nodiscard]] Lease take_lease() { return std::exchange(lease_, Lease()); }
   Orphan& operator=(const Orphan&) = delete;
 
  private:

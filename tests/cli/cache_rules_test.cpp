@@ -174,5 +174,21 @@ TEST_F(CacheRules, AFailureShowsTheEndOfTheCompilesLogAndLaterOnlyOneLine) {
   EXPECT_EQ(std::ranges::count(later.err, '\n'), 1) << later.err;
 }
 
+// Where the marker cannot be written the program has the generation's lease all the same: no sweep takes it away.
+TEST_F(CacheRules, AProgramHoldsTheLeaseOfAGenerationWithoutAMarker) {
+  const auto model = tiny();
+  const std::string key = compile(model)["key"];
+  stdfs::remove_all(precast_.store());
+  stdfs::create_directories(precast_.store() / "keys" / key.substr(0, 2) / key / "marker.1.json" / "in the way");
+  const std::string script =
+      "test -f \"$PRECAST_MODEL\" || exit 8; uuid=$(basename \"$(dirname \"$PRECAST_MODEL\")\"); "
+      "flock --nonblock --exclusive '" +
+      (precast_.store() / "leases").native() + "'/$uuid true && exit 9; echo $uuid";
+  const Ran ran = precast_.run({"--ep-library", "fake_ep=" + fake_ep_library().native(), "resolve", model.native(),
+                                "--ep", "fake_ep", "--exec", "--", "/bin/sh", "-c", script});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(stdfs::exists(precast_.store() / "generations" / ran.out.substr(0, ran.out.find('\n')))) << ran.out;
+}
+
 }  // namespace
 }  // namespace precast::testing
