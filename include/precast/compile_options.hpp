@@ -45,6 +45,8 @@ struct CompileOptions {
   bool validate = false;
   Isolation isolation = Isolation::process;
 
+  bool count_nodes = false;  // a Session asks ORT which EP got how many nodes, which makes opening a little slower
+
   bool rebuild = false;       // no look-up, no remembered failure; a failure leaves the stored entry
   bool no_cache = false;      // neither reads nor writes the store
   bool retry_failed = false;  // compile in spite of a remembered failure

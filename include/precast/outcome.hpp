@@ -1,4 +1,9 @@
 // What the compile cache did for a request.
+//
+//   const auto model = cache.resolve("model.onnx", options);
+//   if (model) std::cout << precast::to_string(model->outcome()) << ": " << model->reason() << '\n';
+//
+// Plain data.
 #pragma once
 
 #include <cstdint>

@@ -91,6 +91,11 @@ class PRECAST_API Session {
   [[nodiscard]] std::string ep() const;
   [[nodiscard]] std::string device() const;
 
+  // With CompileOptions::count_nodes: how many nodes of the graph each EP got, by ORT's name of it (of a compiled
+  // model, one for each part that the EP compiled). From ORT's own words while it opened the model; empty: it said
+  // nothing, or was not asked.
+  [[nodiscard]] std::map<std::string, std::uint64_t> provider_nodes() const;
+
   // Opens the same generation again with further session options, calls `body`, and restores the session's own options
   // whatever happens. Two native sessions are never alive at once. A window inside a window is bad_input. The error is
   // body's, else that of opening or of restoring.

@@ -73,7 +73,8 @@ Result<void> Session::State::open() {
   request.accept_private = true;
   compile::Resolver& resolver = *cache.state()->resolver;
   PRECAST_TRY_ASSIGN(auto resolution, resolver.resolve(request));
-  PRECAST_TRY_ASSIGN(auto opened, session::PreparedSession::open(resolver, request, std::move(resolution)));
+  PRECAST_TRY_ASSIGN(auto opened,
+                     session::PreparedSession::open(resolver, request, std::move(resolution), {}, options.count_nodes));
   prepared.emplace(std::move(opened));
   return take_infos();
 }
@@ -170,6 +171,11 @@ std::string Session::ep() const {
 std::string Session::device() const {
   if (!is_open()) return {};
   return std::string(ort::to_string(state_->prepared->resolution().target.device.device_class));
+}
+
+std::map<std::string, std::uint64_t> Session::provider_nodes() const {
+  if (!is_open()) return {};
+  return state_->prepared->provider_nodes();
 }
 
 Result<PerfStatistics> Session::perf_window(const PerfOptions& options,

@@ -78,6 +78,7 @@ Result<PreparedSession> PreparedSession::open(compile::Resolver& resolver, const
     auto opened = open_somewhere(*catalog, resolution, request, want_node_counts);
     if (opened) {
       session.opened_ = std::move(*opened);
+      session.provider_nodes_ = session.opened_.provider_nodes;
       session.memory_ = request.memory;
       session.open_ms_ = watch.elapsed_ms();
       session.resolution_ = std::move(resolution);

@@ -33,7 +33,7 @@ class PreparedSession {
   [[nodiscard]] Ort::Session& native() { return opened_.session; }
   [[nodiscard]] const compile::Resolution& resolution() const { return resolution_; }
   // How many nodes each EP got; empty = not known.
-  [[nodiscard]] const std::map<std::string, std::uint64_t>& provider_nodes() const { return opened_.provider_nodes; }
+  [[nodiscard]] const std::map<std::string, std::uint64_t>& provider_nodes() const { return provider_nodes_; }
   [[nodiscard]] double open_ms() const { return open_ms_; }
   // What deletes a private generation, for a caller that never destroys the session (EPs crash while unloading).
   struct PrivateOwner {
@@ -49,6 +49,7 @@ class PreparedSession {
   compile::Resolution resolution_;              // declared first: the lease goes after the session
   std::optional<compile::MemoryModel> memory_;  // the source, for reopening
   ort::OpenedSession opened_;
+  std::map<std::string, std::uint64_t> provider_nodes_;  // when it was opened first
   double open_ms_ = 0;
 };
 

@@ -131,6 +131,26 @@ TEST_F(Library, ASessionSaysWhatItIsBeforeAndAfterOpening) {
   EXPECT_TRUE(one.inputs().empty());
 }
 
+TEST_F(Library, ASessionCountsNodesWhenAskedTo) {
+  CompileOptions options = on_fake_ep();
+  options.count_nodes = true;
+  Session counts = session(options);
+  EXPECT_TRUE(counts.provider_nodes().empty());
+  ASSERT_TRUE(counts.open());
+  const std::map<std::string, std::uint64_t> expected{{"fake_ep", 1}};
+  EXPECT_EQ(counts.provider_nodes(), expected);
+  ASSERT_TRUE(counts.perf_window({}, [](Session&) -> Result<void> { return {}; }));
+  EXPECT_EQ(counts.provider_nodes(), expected);
+  Session plain = session();
+  ASSERT_TRUE(plain.open());
+  EXPECT_TRUE(plain.provider_nodes().empty());
+  CompileOptions cpu = options;
+  cpu.ep = "cpu";
+  Session source = session(cpu);
+  ASSERT_TRUE(source.open());
+  EXPECT_TRUE(source.provider_nodes().contains("CPUExecutionProvider"));
+}
+
 TEST_F(Library, RunGivesWhatTheSourceGives) {
   Session compiled = session();
   ASSERT_TRUE(compiled.open());
