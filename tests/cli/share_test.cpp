@@ -16,7 +16,7 @@ namespace stdfs = std::filesystem;
 class ShareWeights : public ::testing::Test {
  protected:
   ShareWeights() {
-    for (const std::uint64_t seed : {1, 2, 3}) {
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
       models_.push_back(make_model(folder_ / ("net" + std::to_string(seed) + ".onnx"), {.output = {}, .seed = seed}));
     }
   }

@@ -93,7 +93,7 @@ TEST_F(RunOnRealEps, ValidationOfRealCompilers) {
 // flags and writes one each.
 TEST_F(RunOnRealEps, ModelsThatShare) {
   std::vector<std::string> models;
-  for (const std::uint64_t seed : {1, 2}) {
+  for (const std::uint64_t seed : {1U, 2U}) {
     models.push_back(
         make_model(folder_ / ("net" + std::to_string(seed) + ".onnx"), {.output = {}, .seed = seed}).native());
   }
