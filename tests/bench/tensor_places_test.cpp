@@ -233,5 +233,41 @@ TEST(WritePlace, NothingIsLeftWhenTheSystemRefusesToWrite) {
   EXPECT_THAT(names_in(folder / "b"), IsEmpty());
 }
 
+// All of them are written before the first one is in its place.
+TEST(WritePlace, OldAndNewArraysAreNeverMixed) {
+  const TemporaryFolder folder;
+  const tensor::Tensors old{{"a", floats({1}, {1})}, {"b", floats({1}, {1})}};
+  ASSERT_TRUE(write_tensors(folder / "out", old, false));
+  tensor::Tensor large{.element_type = Type::FLOAT, .shape = {1 << 16}};
+  large.bytes.resize(std::size_t{4} << 16U);
+  const auto written = [&] {
+    const FileSizeLimit limit(4096);
+    return write_tensors(folder / "out", {{"a", floats({1}, {2})}, {"b", large}}, true);
+  }();
+  ASSERT_FALSE(written);
+  const auto read = read_tensors(folder / "out", {});
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->at("a").tensor, old.at("a"));
+  EXPECT_EQ(names_in(folder / "out").size(), 2U) << "and nothing half-written is left";
+}
+
+TEST(WritePlace, ANameThatIsTooLongForAFileIsSaidSoBeforeAnythingIsWritten) {
+  const TemporaryFolder folder;
+  const std::string name(300, 'n');
+  const auto written = write_tensors(folder / "out", {{"a", floats({1}, {1})}, {name, floats({1}, {1})}}, false);
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().message, testing::HasSubstr("too long for a file"));
+  EXPECT_THAT(written.error().hint, testing::HasSubstr(".npz"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+  EXPECT_TRUE(write_tensors(folder / "out.npz", {{name, floats({1}, {1})}}, false));
+}
+
+TEST(WritePlace, ControlCharactersOfANameDoNotReachTheFolder) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(write_tensors(folder / "out", {{"a\n\x1b", floats({1}, {1})}}, false));
+  EXPECT_THAT(names_in(folder / "out"), testing::ElementsAre("a%0A%1B.npy"));
+  EXPECT_TRUE(read_tensors(folder / "out", {})->contains("a\n\x1b"));
+}
+
 }  // namespace
 }  // namespace precast::bench
