@@ -12,18 +12,19 @@ namespace precast::bench {
 namespace {
 
 bool is_float8(std::int32_t element_type) {
-  return (element_type >= element::kFloat8E4m3fn && element_type <= element::kFloat8E5m2fnuz) ||
-         element_type == element::kFloat8E8m0fnu;
+  return (element_type >= tensor::kTypeFloat8E4M3FN && element_type <= tensor::kTypeFloat8E5M2FNUZ) ||
+         element_type == tensor::kTypeFloat8E8M0;
 }
 
 // Whether elements of the stored type carry those of `wanted`.
 bool carries(const StoredTensor& stored, std::int32_t wanted) {
   const std::int32_t type = stored.tensor.element_type;
-  if (wanted == element::kBfloat16) return type == element::kUint16;
-  if (is_float8(wanted) || wanted == element::kFloat4E2m1fn) return type == element::kUint8;
+  if (wanted == tensor::kTypeBfloat16) return type == tensor::kTypeUint16;
+  if (is_float8(wanted) || wanted == tensor::kTypeFloat4E2M1) return type == tensor::kTypeUint8;
   if (!is_packed(wanted)) return false;
   // ml_dtypes saves its int4 as 'V1'.
-  return stored.raw ? type == element::kUint8 : type == (is_signed_packed(wanted) ? element::kInt8 : element::kUint8);
+  return stored.raw ? type == tensor::kTypeUint8
+                    : type == (is_signed_packed(wanted) ? tensor::kTypeInt8 : tensor::kTypeUint8);
 }
 
 bool fits(std::byte carrier, std::int32_t packed_type, bool raw) {
@@ -36,7 +37,8 @@ bool fits(std::byte carrier, std::int32_t packed_type, bool raw) {
 }
 
 std::string type_text(const StoredTensor& stored) {
-  if (stored.raw) return stored.tensor.element_type == element::kUint8 ? "raw bytes ('V1')" : "raw byte pairs ('V2')";
+  if (stored.raw)
+    return stored.tensor.element_type == tensor::kTypeUint8 ? "raw bytes ('V1')" : "raw byte pairs ('V2')";
   return std::string(model::dtype_name(stored.tensor.element_type));
 }
 

@@ -24,7 +24,7 @@ bool is_packed(std::int32_t element_type) {
 }
 
 bool is_signed_packed(std::int32_t element_type) {
-  return element_type == element::kInt4 || element_type == element::kInt2;
+  return element_type == tensor::kTypeInt4 || element_type == tensor::kTypeInt2;
 }
 
 std::vector<std::byte> unpack(std::span<const std::byte> packed, std::int32_t element_type, std::uint64_t elements) {

@@ -38,10 +38,6 @@ Result<tensor::Tensors> read_inputs(const std::filesystem::path& path, const std
   return tensors;
 }
 
-std::size_t position_of(const std::vector<TensorInfo>& infos, const std::string& name) {
-  return static_cast<std::size_t>(std::ranges::find(infos, name, &TensorInfo::name) - infos.begin());
-}
-
 }  // namespace
 
 Result<tensor::Tensors> make_inputs(const InputSource& from, const std::vector<TensorInfo>& inputs,
@@ -62,39 +58,18 @@ Result<std::vector<TensorInfo>> inputs_of(const Ort::Session& session) {
   }
 }
 
-Result<ModelRun> run_once(Ort::Session& session, tensor::Tensors& inputs, std::string_view doing) {
-  try {
-    const auto outputs = ort::outputs_of(session);
-    PRECAST_TRY_ASSIGN(const auto values, ort::to_values(inputs));
-    PRECAST_TRY_ASSIGN(auto done, ort::infer(session, ort::inputs_of(session), outputs, values, doing));
-    ModelRun run;
-    run.run_ms = done.ms;
-    run.outputs.resize(outputs.size());
-    for (const auto& [name, value] : done.outputs) {
-      Output& output = run.outputs[position_of(outputs, name)];
-      output.name = name;
-      auto tensor = ort::to_tensor(value);
-      if (!tensor && tensor.error().code != ErrorCode::unsupported) return std::unexpected(tensor.error());
-      if (tensor) output.tensor = std::move(*tensor);
-    }
-    return run;
-  } catch (const Ort::Exception& exception) {
-    return std::unexpected(ort::to_error(exception, doing, ErrorCode::internal));
-  }
-}
-
 Result<std::vector<CheckedOutput>> check_against_cpu(ort::Catalog& catalog, const std::filesystem::path& source,
                                                      const ort::SessionSettings& settings, tensor::Tensors& inputs,
-                                                     const ModelRun& run) {
+                                                     const ort::TensorRun& run) {
   PRECAST_TRY_ASSIGN(
       auto reference,
       ort::open_session(catalog, ort::cpu_target(), {.free_dimensions = settings.free_dimensions}, {.model = source}));
   PRECAST_TRY_ASSIGN(const auto wanted,
-                     run_once(reference.session, inputs, "ORT's CPU EP does not run " + util::quoted(source)));
+                     ort::run_tensors(reference.session, inputs, "ORT's CPU EP does not run " + util::quoted(source)));
   std::vector<CheckedOutput> checked;
-  for (const Output& output : wanted.outputs) {
+  for (const ort::Output& output : wanted.outputs) {
     if (!output.tensor) continue;
-    const auto computed = std::ranges::find(run.outputs, output.name, &Output::name);
+    const auto computed = std::ranges::find(run.outputs, output.name, &ort::Output::name);
     tensor::Difference difference;
     if (computed == run.outputs.end() || !computed->tensor) {
       difference.mismatch = "it is missing";

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ort/inference.hpp"
 #include "precast/tensor_info.hpp"
 #include "session/prepared_session.hpp"
 #include "tensor/compare.hpp"
@@ -27,17 +28,6 @@ struct InputSource {
 // What the session takes, in the model's order.
 [[nodiscard]] Result<std::vector<TensorInfo>> inputs_of(const Ort::Session& session);
 
-struct Output {
-  std::string name;
-  std::optional<tensor::Tensor> tensor;  // none: a sequence, map or optional
-};
-
-struct ModelRun {
-  std::vector<Output> outputs;  // in the model's order
-  double run_ms = 0;            // the run call alone
-};
-[[nodiscard]] Result<ModelRun> run_once(Ort::Session& session, tensor::Tensors& inputs, std::string_view doing);
-
 struct CheckedOutput {
   std::string name;
   tensor::Difference difference;
@@ -46,7 +36,7 @@ struct CheckedOutput {
 [[nodiscard]] Result<std::vector<CheckedOutput>> check_against_cpu(ort::Catalog& catalog,
                                                                    const std::filesystem::path& source,
                                                                    const ort::SessionSettings& settings,
-                                                                   tensor::Tensors& inputs, const ModelRun& run);
+                                                                   tensor::Tensors& inputs, const ort::TensorRun& run);
 
 // Over the packed elements; strings each with a NUL behind it.
 [[nodiscard]] std::string sha256_of(const tensor::Tensor& tensor);

@@ -103,7 +103,7 @@ std::uint64_t product(std::span<const std::int64_t> shape) {
 }
 
 bool agrees_with_shape(const tensor::Tensor& tensor) {
-  if (tensor.element_type == element::kString) return tensor.strings.size() == product(tensor.shape);
+  if (tensor.element_type == tensor::kTypeString) return tensor.strings.size() == product(tensor.shape);
   return tensor.bytes.size() == tensor::byte_count(tensor.element_type, product(tensor.shape));
 }
 
@@ -119,11 +119,11 @@ Result<StoredTensor> read_npy(ByteSource& source) {
   if (header.fortran_order && header.shape.size() > 1) {
     bytes = to_c_order(bytes, header.shape, static_cast<std::size_t>(dtype.item_bytes));
   }
-  if (dtype.element_type == element::kBool) normalize_bools(bytes);
+  if (dtype.element_type == tensor::kTypeBool) normalize_bools(bytes);
 
   StoredTensor stored{.raw = dtype.kind == NpyDtype::Kind::raw, .path = source.place().path};
   stored.tensor.element_type = dtype.element_type;
-  if (dtype.element_type == element::kString) {
+  if (dtype.element_type == tensor::kTypeString) {
     PRECAST_TRY_ASSIGN(stored.tensor.strings, strings_of(bytes, dtype, extent.elements, source.place()));
   } else {
     stored.tensor.bytes = std::move(bytes);
@@ -145,7 +145,7 @@ Result<NpyImage> NpyImage::make(const tensor::Tensor& tensor, const std::string&
                                                  shown_shape(tensor.shape)));
   }
   NpyImage image(tensor);
-  if (tensor.element_type == element::kString) {
+  if (tensor.element_type == tensor::kTypeString) {
     auto text = to_ucs4(tensor.strings);
     if (!text) {
       return fail(ErrorCode::bad_input,

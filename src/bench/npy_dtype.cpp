@@ -20,13 +20,13 @@ struct Number {
 };
 
 constexpr std::array kNumbers = {
-    Number{"f2", element::kFloat16, 2, 2},   Number{"f4", element::kFloat32, 4, 4},
-    Number{"f8", element::kFloat64, 8, 8},   Number{"i1", element::kInt8, 1, 1},
-    Number{"i2", element::kInt16, 2, 2},     Number{"i4", element::kInt32, 4, 4},
-    Number{"i8", element::kInt64, 8, 8},     Number{"u1", element::kUint8, 1, 1},
-    Number{"u2", element::kUint16, 2, 2},    Number{"u4", element::kUint32, 4, 4},
-    Number{"u8", element::kUint64, 8, 8},    Number{"b1", element::kBool, 1, 1},
-    Number{"c8", element::kComplex64, 8, 4}, Number{"c16", element::kComplex128, 16, 8},
+    Number{"f2", tensor::kTypeFloat16, 2, 2},   Number{"f4", tensor::kTypeFloat, 4, 4},
+    Number{"f8", tensor::kTypeDouble, 8, 8},    Number{"i1", tensor::kTypeInt8, 1, 1},
+    Number{"i2", tensor::kTypeInt16, 2, 2},     Number{"i4", tensor::kTypeInt32, 4, 4},
+    Number{"i8", tensor::kTypeInt64, 8, 8},     Number{"u1", tensor::kTypeUint8, 1, 1},
+    Number{"u2", tensor::kTypeUint16, 2, 2},    Number{"u4", tensor::kTypeUint32, 4, 4},
+    Number{"u8", tensor::kTypeUint64, 8, 8},    Number{"b1", tensor::kTypeBool, 1, 1},
+    Number{"c8", tensor::kTypeComplex64, 8, 4}, Number{"c16", tensor::kTypeComplex128, 16, 8},
 };
 
 // No string of an array is longer in NumPy (its items end at 2^31 bytes).
@@ -56,7 +56,7 @@ std::optional<NpyDtype> text_dtype(std::string_view name, bool big_endian) {
   if (!characters && !name.starts_with('S')) return std::nullopt;
   const auto length = string_length(name.substr(1));
   if (!length) return std::nullopt;
-  NpyDtype dtype{.element_type = element::kString};
+  NpyDtype dtype{.element_type = tensor::kTypeString};
   dtype.kind = characters ? NpyDtype::Kind::characters : NpyDtype::Kind::bytes;
   dtype.item_bytes = characters ? *length * sizeof(char32_t) : *length;
   dtype.swap_bytes = characters && big_endian ? sizeof(char32_t) : 0;
@@ -65,8 +65,8 @@ std::optional<NpyDtype> text_dtype(std::string_view name, bool big_endian) {
 
 std::optional<NpyDtype> known_dtype(std::string_view name, bool big_endian) {
   // What raw bytes mean is not NumPy's to know: they have no byte order.
-  if (name == "V1") return NpyDtype{NpyDtype::Kind::raw, element::kUint8, 1, 0};
-  if (name == "V2") return NpyDtype{NpyDtype::Kind::raw, element::kUint16, 2, 0};
+  if (name == "V1") return NpyDtype{NpyDtype::Kind::raw, tensor::kTypeUint8, 1, 0};
+  if (name == "V2") return NpyDtype{NpyDtype::Kind::raw, tensor::kTypeUint16, 2, 0};
   const auto number = std::ranges::find(kNumbers, name, &Number::name);
   if (number == kNumbers.end()) return text_dtype(name, big_endian);
   const bool swap = big_endian && number->unit_bytes > 1;
@@ -91,48 +91,48 @@ Result<NpyDtype> parse_npy_dtype(std::string_view descr, const Place& place) {
 
 std::string_view written_dtype(std::int32_t element_type) {
   switch (element_type) {
-    case element::kFloat16:
+    case tensor::kTypeFloat16:
       return "<f2";
-    case element::kFloat32:
+    case tensor::kTypeFloat:
       return "<f4";
-    case element::kFloat64:
+    case tensor::kTypeDouble:
       return "<f8";
-    case element::kInt8:
-    case element::kInt4:
-    case element::kInt2:
+    case tensor::kTypeInt8:
+    case tensor::kTypeInt4:
+    case tensor::kTypeInt2:
       return "|i1";
-    case element::kInt16:
+    case tensor::kTypeInt16:
       return "<i2";
-    case element::kInt32:
+    case tensor::kTypeInt32:
       return "<i4";
-    case element::kInt64:
+    case tensor::kTypeInt64:
       return "<i8";
-    case element::kUint8:
-    case element::kUint4:
-    case element::kUint2:
+    case tensor::kTypeUint8:
+    case tensor::kTypeUint4:
+    case tensor::kTypeUint2:
       return "|u1";
-    case element::kUint16:
+    case tensor::kTypeUint16:
       return "<u2";
-    case element::kUint32:
+    case tensor::kTypeUint32:
       return "<u4";
-    case element::kUint64:
+    case tensor::kTypeUint64:
       return "<u8";
-    case element::kBool:
+    case tensor::kTypeBool:
       return "|b1";
-    case element::kComplex64:
+    case tensor::kTypeComplex64:
       return "<c8";
-    case element::kComplex128:
+    case tensor::kTypeComplex128:
       return "<c16";
-    case element::kBfloat16:
+    case tensor::kTypeBfloat16:
       return "|V2";
-    case element::kFloat8E4m3fn:
-    case element::kFloat8E4m3fnuz:
-    case element::kFloat8E5m2:
-    case element::kFloat8E5m2fnuz:
-    case element::kFloat8E8m0fnu:
-    case element::kFloat4E2m1fn:
+    case tensor::kTypeFloat8E4M3FN:
+    case tensor::kTypeFloat8E4M3FNUZ:
+    case tensor::kTypeFloat8E5M2:
+    case tensor::kTypeFloat8E5M2FNUZ:
+    case tensor::kTypeFloat8E8M0:
+    case tensor::kTypeFloat4E2M1:
       return "|V1";
-    case element::kString:
+    case tensor::kTypeString:
       return "<U";
     default:
       return {};

@@ -27,7 +27,7 @@ struct Range {
 };
 
 constexpr bool is_signed(std::int32_t element_type) {
-  return element_type == element::kInt8 || element_type == element::kInt16 || element_type == element::kInt32;
+  return element_type == tensor::kTypeInt8 || element_type == tensor::kTypeInt16 || element_type == tensor::kTypeInt32;
 }
 
 // What an integer of a typed field may be, to be stored in so many bytes.
@@ -41,10 +41,10 @@ Range range_of(std::int32_t element_type, std::size_t width) {
 // The field of integers that elements of this type stand in, when not in raw_data.
 const std::vector<std::int64_t>* integers_for(const TensorFields& fields, std::int32_t element_type) {
   switch (element_type) {
-    case element::kInt64:
+    case tensor::kTypeInt64:
       return &fields.int64_data;
-    case element::kUint32:
-    case element::kUint64:
+    case tensor::kTypeUint32:
+    case tensor::kTypeUint64:
       return &fields.uint64_data;
     default:
       return &fields.int32_data;
@@ -53,11 +53,11 @@ const std::vector<std::int64_t>* integers_for(const TensorFields& fields, std::i
 
 const std::string* floats_for(const TensorFields& fields, std::int32_t element_type) {
   switch (element_type) {
-    case element::kFloat32:
-    case element::kComplex64:
+    case tensor::kTypeFloat:
+    case tensor::kTypeComplex64:
       return &fields.float_data;
-    case element::kFloat64:
-    case element::kComplex128:
+    case tensor::kTypeDouble:
+    case tensor::kTypeComplex128:
       return &fields.double_data;
     default:
       return nullptr;
@@ -106,7 +106,7 @@ Result<void> Builder::check() {
   }
   if (fields_.segment) return bad(place_, "is a segment of a larger tensor", "save it again in one piece");
   const auto type = fields_.element_type;
-  if (type == element::kString || model::element_bits(type) > 0) return {};
+  if (type == tensor::kTypeString || model::element_bits(type) > 0) return {};
   return bad(place_,
              fmt::format("is not an ONNX tensor (TensorProto): data type {} ({})", type, model::dtype_name(type)),
              std::string(kHint));
@@ -150,18 +150,18 @@ Result<tensor::Tensor> Builder::build() {
   PRECAST_TRY(check());
   const auto type = fields_.element_type;
   const auto elements = tensor::element_count(fields_.shape);
-  const auto size = tensor::byte_count(type == element::kString ? element::kUint8 : type, elements.value_or(0));
+  const auto size = tensor::byte_count(type == tensor::kTypeString ? tensor::kTypeUint8 : type, elements.value_or(0));
   if (!elements || !size) {
     return damaged(place_, fmt::format("has an impossible shape: {}", shown_shape(fields_.shape)));
   }
   tensor::Tensor tensor{.element_type = type};
-  if (type == element::kString) {
+  if (type == tensor::kTypeString) {
     PRECAST_TRY(take_strings(tensor, *elements));
   } else {
     PRECAST_TRY_ASSIGN(tensor.bytes, bytes());
     if (tensor.bytes.size() != *size) return disagree("bytes", tensor.bytes.size(), *size);
   }
-  if (type == element::kBool) normalize_bools(tensor.bytes);
+  if (type == tensor::kTypeBool) normalize_bools(tensor.bytes);
   tensor.shape = std::move(fields_.shape);
   return tensor;
 }

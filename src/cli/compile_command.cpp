@@ -137,7 +137,8 @@ nlohmann::json json_of(const std::string& model, const Answer& answer) {
                                             : nlohmann::json{{"error", to_json(answer.resolution.error())}};
   if (answer.is_published_only()) {
     result["path"] = result["published"];  // the generation ends with this process
-    result.erase("error");
+  } else if (code_of(answer, false) != kDone && answer.resolution && answer.resolution->error) {
+    result["error"] = to_json(*answer.resolution->error);
   }
   if (answer.unpublished) result["error"] = to_json(*answer.unpublished);
   result["model"] = util::escape_invalid_utf8(model);

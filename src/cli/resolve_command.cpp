@@ -33,7 +33,6 @@ int answer(Context& context, const compile::Resolution& resolution, CommandTimin
   }
   nlohmann::json json = document("resolve");
   json.update(to_json(resolution, timings));
-  json.erase("error");  // an answer with the source is none; `reason` says why
   context.output.machine_json(json);
   return kDone;
 }

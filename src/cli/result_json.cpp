@@ -106,10 +106,6 @@ json to_json(const compile::Resolution& resolution, const CommandTimings& timing
                 {"session_open", rounded(timings.session_open)},
                 {"total", rounded(timings.total)}}}};
   if (timings.run) result["timings_ms"]["run"] = rounded(*timings.run);
-  if (resolution.error && resolution.outcome != compile::Outcome::hit &&
-      resolution.outcome != compile::Outcome::compiled) {
-    result["error"] = to_json(*resolution.error);
-  }
   return result;
 }
 

@@ -36,7 +36,7 @@ struct Options {
 };
 
 struct Answer {
-  bench::ModelRun run;
+  ort::TensorRun run;
   std::optional<std::vector<bench::CheckedOutput>> checked;
   CommandTimings timings;
 
@@ -49,7 +49,7 @@ json number(double value) {
   return std::isfinite(value) ? json(value) : json(nullptr);
 }
 
-json output_json(const bench::Output& output) {
+json output_json(const ort::Output& output) {
   json result{{"name", util::escape_invalid_utf8(output.name)},
               {"dtype", nullptr},
               {"shape", nullptr},
@@ -96,7 +96,7 @@ json nodes_json(const session::PreparedSession& session) {
 std::string table(const Answer& answer) {
   std::vector<std::vector<std::string>> rows{{"output", "dtype", "shape", "min", "max", "mean"}};
   if (answer.checked) rows.front().insert(rows.front().end(), {"cosine", "max abs", "check"});
-  for (const bench::Output& output : answer.run.outputs) {
+  for (const ort::Output& output : answer.run.outputs) {
     std::vector<std::string> row{util::escape_to_line(output.name)};
     const tensor::Summary summary = output.tensor ? tensor::summarize(*output.tensor) : tensor::Summary();
     row.emplace_back(output.tensor ? model::dtype_name(output.tensor->element_type) : "not a tensor");
@@ -135,10 +135,10 @@ Result<void> check_nodes(const session::PreparedSession& session, const compile:
               request.model, "leave --ep out, or use --ep cpu");
 }
 
-Result<void> write_outputs(Context& context, const Options& options, const bench::ModelRun& run) {
+Result<void> write_outputs(Context& context, const Options& options, const ort::TensorRun& run) {
   if (options.output_data.empty()) return {};
   tensor::Tensors tensors;
-  for (const bench::Output& output : run.outputs) {
+  for (const ort::Output& output : run.outputs) {
     if (output.tensor) {
       tensors.emplace(output.name, *output.tensor);
     } else {
@@ -163,8 +163,8 @@ Result<Answer> infer(Context& context, const Options& options, const bench::Inpu
   }
   PRECAST_TRY_ASSIGN(const auto wanted, bench::inputs_of(session.native()));
   PRECAST_TRY_ASSIGN(auto inputs, bench::make_inputs(input, wanted, source));
-  PRECAST_TRY_ASSIGN(answer.run, bench::run_once(session.native(), inputs,
-                                                 "the inference on " + util::quoted(request.model) + " failed"));
+  PRECAST_TRY_ASSIGN(answer.run, ort::run_tensors(session.native(), inputs,
+                                                  "the inference on " + util::quoted(request.model) + " failed"));
   if (options.check) {
     PRECAST_TRY_ASSIGN(answer.checked, bench::check_against_cpu(*catalog, source, request.session, inputs, answer.run));
   }
@@ -238,9 +238,8 @@ int run_model(Context& context, const Options& options) {
   if (context.output.json) {
     json document = cli::document("run");
     document.update(to_json(session->resolution(), answer->timings));
-    document.erase("error");  // `reason` says why the source ran
     document["outputs"] = json::array();
-    for (const bench::Output& output : answer->run.outputs) document["outputs"].push_back(output_json(output));
+    for (const ort::Output& output : answer->run.outputs) document["outputs"].push_back(output_json(output));
     document["provider_nodes"] = nodes_json(*session);
     document["check"] = check_json(*answer);
     context.output.machine_json(document);

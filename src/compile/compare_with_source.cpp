@@ -12,12 +12,11 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 
 Result<tensor::Tensors> outputs_of(Ort::Session& session, tensor::Tensors& inputs, const std::string& doing) {
-  PRECAST_TRY_ASSIGN(const auto values, ort::to_values(inputs));
-  PRECAST_TRY_ASSIGN(auto done, ort::infer(session, ort::inputs_of(session), ort::outputs_of(session), values, doing));
+  PRECAST_TRY_ASSIGN(auto run, ort::run_tensors(session, inputs, doing));
   tensor::Tensors outputs;
-  for (const auto& [name, value] : done.outputs) {
-    PRECAST_TRY_ASSIGN(auto output, ort::to_tensor(value));
-    outputs.emplace(name, std::move(output));
+  for (ort::Output& output : run.outputs) {
+    if (!output.tensor) return fail(ErrorCode::unsupported, util::quoted(output.name) + " is not a tensor");
+    outputs.emplace(output.name, std::move(*output.tensor));
   }
   return outputs;
 }

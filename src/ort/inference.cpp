@@ -194,6 +194,28 @@ Result<tensor::Tensor> to_tensor(const Ort::Value& value) {
   }
 }
 
+Result<TensorRun> run_tensors(Ort::Session& session, tensor::Tensors& inputs, std::string_view doing) {
+  try {
+    const auto outputs = outputs_of(session);
+    PRECAST_TRY_ASSIGN(const auto values, to_values(inputs));
+    PRECAST_TRY_ASSIGN(auto done, infer(session, inputs_of(session), outputs, values, doing));
+    TensorRun run;
+    run.run_ms = done.ms;
+    run.outputs.resize(outputs.size());
+    for (const auto& [name, value] : done.outputs) {
+      Output& output =
+          run.outputs[static_cast<std::size_t>(std::ranges::find(outputs, name, &TensorInfo::name) - outputs.begin())];
+      output.name = name;
+      auto tensor = to_tensor(value);
+      if (!tensor && tensor.error().code != ErrorCode::unsupported) return std::unexpected(tensor.error());
+      if (tensor) output.tensor = std::move(*tensor);
+    }
+    return run;
+  } catch (const Ort::Exception& exception) {
+    return std::unexpected(to_error(exception, doing, ErrorCode::internal));
+  }
+}
+
 std::vector<tensor::InputSpec> input_specs(const std::vector<TensorInfo>& inputs, const model::IndexLimits& limits) {
   std::vector<tensor::InputSpec> specs;
   specs.reserve(inputs.size());

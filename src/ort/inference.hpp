@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,17 @@ struct Inference {
 [[nodiscard]] Result<Values> to_values(tensor::Tensors& tensors);
 // A copy, from the CPU's memory. unsupported: a sequence, map or optional, or a type of no known size.
 [[nodiscard]] Result<tensor::Tensor> to_tensor(const Ort::Value& value);
+
+struct Output {
+  std::string name;
+  std::optional<tensor::Tensor> tensor;  // none: a sequence, map or optional
+};
+struct TensorRun {
+  std::vector<Output> outputs;  // in the model's order
+  double run_ms = 0;            // the run call alone
+};
+// One inference on plain tensors; errors as infer's.
+[[nodiscard]] Result<TensorRun> run_tensors(Ort::Session& session, tensor::Tensors& inputs, std::string_view doing);
 
 // For made-up inputs of a session.
 [[nodiscard]] std::vector<tensor::InputSpec> input_specs(const std::vector<TensorInfo>& inputs,
