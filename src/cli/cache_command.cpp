@@ -51,7 +51,7 @@ int run_show(Context& context, const std::string& key) {
   const store::Marker& marker = entry->marker;
   nlohmann::json json = document("cache show");
   json.update(to_json(*entry));
-  json["path"] = path_text((*store)->layout().generation(marker.generation) / store::kModelName);
+  json["path"] = path_text((*store)->layout().generation(marker.generation) / marker.artifacts.front().path);
   json["identity"] = nlohmann::json::parse(marker.identity, nullptr, false);
   json["compatibility"] = marker.compatibility;
   json["compile_seconds"] = marker.compile_seconds;

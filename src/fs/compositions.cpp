@@ -149,6 +149,30 @@ Result<void> remove_tree(FileSystem& fs, const stdfs::path& path) {
   return missing_is_ok(fs.unlink(path));
 }
 
+Result<std::vector<TreeEntry>> list_tree(FileSystem& fs, const stdfs::path& folder) {
+  std::vector<TreeEntry> tree;
+  std::vector<stdfs::path> folders{""};  // still to be listed, the next one last
+  while (!folders.empty()) {
+    const stdfs::path at = std::move(folders.back());
+    folders.pop_back();
+    auto entries = fs.list(folder / at);
+    if (!entries && !at.empty() && is_not_found(entries.error())) continue;
+    if (!entries) return std::unexpected<Error>(std::move(entries).error());
+    for (const DirEntry& entry : *entries) {
+      const auto stat = fs.lstat(folder / at / entry.name);
+      if (!stat && is_not_found(stat.error())) continue;
+      if (!stat) return std::unexpected<Error>(stat.error());
+      if (stat->kind == FileKind::directory) {
+        folders.push_back(at / entry.name);
+      } else {
+        tree.push_back({at / entry.name, stat->kind});
+      }
+    }
+  }
+  std::ranges::sort(tree, {}, &TreeEntry::path);
+  return tree;
+}
+
 bool exists(FileSystem& fs, const stdfs::path& path) {
   return fs.lstat(path).has_value();
 }

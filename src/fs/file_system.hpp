@@ -135,6 +135,11 @@ class FileSystem {
 
 // ---- compositions over the seam -------------------------------------------------------------------------------------
 
+struct TreeEntry {
+  stdfs::path path;
+  FileKind kind = FileKind::other;  // as lstat says
+};
+
 // The whole of a small regular file; more than `limit` bytes, or not a regular file: an error that says so.
 [[nodiscard]] Result<std::string> read_small_file(FileSystem& fs, const stdfs::path& path, std::uint64_t limit);
 // Temporary file beside `path` (".precast-<uuid>.tmp"), mode 0600, locked while it is written, renamed over it.
@@ -153,6 +158,9 @@ void remove_left_temporary(FileSystem& fs, const stdfs::path& path);
 // Every missing folder from the root down; durable: each new one's parent fsynced.
 [[nodiscard]] Result<void> make_directories(FileSystem& fs, const stdfs::path& path, std::uint32_t mode,
                                             Durability durability);
+// Every entry below `folder` but folders themselves, with its path relative to it, in the order of names; links are not
+// followed. An entry that vanishes meanwhile is left out.
+[[nodiscard]] Result<std::vector<TreeEntry>> list_tree(FileSystem& fs, const stdfs::path& folder);
 // Depth-first, links never followed, missing is ok.
 [[nodiscard]] Result<void> remove_tree(FileSystem& fs, const stdfs::path& path);
 [[nodiscard]] bool exists(FileSystem& fs, const stdfs::path& path);  // lstat says so

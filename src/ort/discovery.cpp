@@ -76,12 +76,7 @@ class Finder {
   }
 
   void look_into_python(const stdfs::path& prefix) {
-    if (prefix.empty()) return;
-    const auto entries = fs_.list(prefix / "lib");
-    if (!entries) return;
-    for (const fs::DirEntry& entry : *entries) {
-      if (!util::glob_match("python3*", entry.name)) continue;
-      const stdfs::path packages = prefix / "lib" / entry.name / "site-packages";
+    for (const stdfs::path& packages : site_packages(fs_, prefix)) {
       for (const EpSpec* spec : wanted_) {
         for (const std::string_view folder : spec->package_folders) look_for(*spec, packages / folder, "pypi");
       }
@@ -110,6 +105,21 @@ class Finder {
   std::vector<const EpSpec*> wanted_;
   std::vector<FoundEp> found_;
 };
+
+}  // namespace
+
+std::vector<stdfs::path> site_packages(fs::FileSystem& fs, const stdfs::path& prefix) {
+  std::vector<stdfs::path> folders;
+  if (prefix.empty()) return folders;
+  const auto entries = fs.list(prefix / "lib");
+  if (!entries) return folders;
+  for (const fs::DirEntry& entry : *entries) {
+    if (util::glob_match("python3*", entry.name)) folders.push_back(prefix / "lib" / entry.name / "site-packages");
+  }
+  return folders;
+}
+
+namespace {
 
 Result<FoundEp> explicit_ep(fs::FileSystem& fs, const std::string& name, const stdfs::path& given) {
   const EpSpec* spec = find_ep(name);

@@ -37,6 +37,9 @@ struct DiscoveryOptions {
 // Filled from the environment and /proc/self/exe; explicit_libraries left empty.
 [[nodiscard]] DiscoveryOptions discovery_options_from_environment();
 
+// <prefix>/lib/python3*/site-packages of a virtual environment; none for an empty prefix. No process is started.
+[[nodiscard]] std::vector<std::filesystem::path> site_packages(fs::FileSystem& fs, const std::filesystem::path& prefix);
+
 // Every EP once per source, in search order; the first of a name is the default. An explicit library that does not
 // exist is not_found naming it and the option; so is an ep_directory that is none. Unknown names may consist of ASCII
 // letters, digits, '.', '_' and '-' (they become file names). Relative paths are made absolute.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -14,41 +15,44 @@ namespace precast::store {
 namespace {
 
 struct Output {
-  std::vector<std::filesystem::path> artifacts;  // absolute, model.onnx first
+  // Relative to the output's folder.
+  std::vector<std::filesystem::path> artifacts;  // the main file first
   std::vector<std::filesystem::path> files;      // all, with the log
+  std::set<std::filesystem::path> folders;       // below the output's own
   std::int64_t last_change_ns = 0;
 };
 
-Result<Output> look_at_output(fs::FileSystem& fs, const std::filesystem::path& folder) {
-  PRECAST_TRY_ASSIGN(const auto entries, fs.list(folder));
+Result<void> require_storable(const std::filesystem::path& folder, const fs::TreeEntry& entry) {
+  const std::string name = util::escape_invalid_utf8(entry.path.native());
+  if (entry.kind != fs::FileKind::regular) {
+    return fail(ErrorCode::corrupt, fmt::format("the compile left '{}', which is not a regular file", name),
+                folder / entry.path);
+  }
+  if (!util::is_utf8(entry.path.native()) || entry.path.native().find('\\') != std::string::npos) {
+    return fail(ErrorCode::corrupt, fmt::format("the compile left '{}', whose name cannot be stored", name),
+                folder / entry.path);
+  }
+  return {};
+}
+
+Result<Output> look_at_output(fs::FileSystem& fs, const std::filesystem::path& folder, std::string_view main_file) {
+  PRECAST_TRY_ASSIGN(const auto entries, fs::list_tree(fs, folder));
   Output output;
-  bool has_model = false;
-  for (const fs::DirEntry& entry : entries) {
-    const auto path = folder / entry.name;
-    PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.lstat(path));
-    if (stat.kind != fs::FileKind::regular) {
-      return fail(
-          ErrorCode::corrupt,
-          fmt::format("the compile left '{}', which is not a regular file", util::escape_invalid_utf8(entry.name)),
-          path);
-    }
-    if (!util::is_utf8(entry.name) || entry.name.find('\\') != std::string::npos) {
-      return fail(
-          ErrorCode::corrupt,
-          fmt::format("the compile left '{}', whose name cannot be stored", util::escape_invalid_utf8(entry.name)),
-          path);
-    }
-    if (entry.name == kManifestName) continue;  // replaced below
-    output.files.push_back(path);
-    if (entry.name == kLogName) continue;
-    output.artifacts.push_back(path);
-    if (entry.name == kModelName) {
-      has_model = true;
+  bool has_main = false;
+  for (const fs::TreeEntry& entry : entries) {
+    PRECAST_TRY(require_storable(folder, entry));
+    if (entry.path == kManifestName) continue;  // replaced below
+    output.files.push_back(entry.path);
+    if (entry.path.has_parent_path()) output.folders.insert(entry.path.parent_path());
+    if (entry.path == kLogName) continue;
+    output.artifacts.push_back(entry.path);
+    if (entry.path == main_file) {
+      has_main = true;
       std::swap(output.artifacts.front(), output.artifacts.back());
     }
   }
-  if (!has_model) {
-    return fail(ErrorCode::corrupt, fmt::format("the compile left no {}", kModelName), folder / kModelName);
+  if (!has_main) {
+    return fail(ErrorCode::corrupt, fmt::format("the compile left no {}", main_file), folder / main_file);
   }
   std::sort(output.artifacts.begin() + 1, output.artifacts.end());
   return output;
@@ -60,14 +64,21 @@ Result<void> sync_file(fs::FileSystem& fs, const std::filesystem::path& path) {
   return fs.close(file);
 }
 
+// A folder that holds nothing but folders has an entry to be synced, too.
+Result<void> sync_with_parents(fs::FileSystem& fs, const std::filesystem::path& folder, std::filesystem::path below) {
+  for (; !below.empty(); below = below.parent_path()) PRECAST_TRY(fs.sync_directory(folder / below));
+  return {};
+}
+
 // Read-only, and on the disk.
 Result<void> settle_files(fs::FileSystem& fs, const std::filesystem::path& folder, Output& output) {
-  for (const auto& path : output.files) PRECAST_TRY(fs.change_mode(path, kStoredFileMode));
+  for (const auto& path : output.files) PRECAST_TRY(fs.change_mode(folder / path, kStoredFileMode));
   for (const auto& path : output.files) {
-    PRECAST_TRY(sync_file(fs, path));
-    PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.lstat(path));
+    PRECAST_TRY(sync_file(fs, folder / path));
+    PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.lstat(folder / path));
     output.last_change_ns = std::max(output.last_change_ns, stat.ctime_ns);
   }
+  for (const auto& below : output.folders) PRECAST_TRY(sync_with_parents(fs, folder, below));
   return fs.sync_directory(folder);
 }
 
@@ -80,12 +91,16 @@ void wait_out_the_margin(const util::Clock& clock, std::int64_t last_change_ns) 
   if (left > std::chrono::nanoseconds::zero()) std::this_thread::sleep_for(std::min(left, kLongest));
 }
 
-Result<std::vector<Artifact>> hash_artifacts(Store::State& state, const Output& output, const std::string& uuid) {
+Result<std::vector<Artifact>> hash_artifacts(Store::State& state, const std::filesystem::path& folder,
+                                             const Output& output, const std::string& uuid) {
   wait_out_the_margin(state.clock(), output.last_change_ns);
-  PRECAST_TRY_ASSIGN(const auto evidence, state.memo.digest_afresh(output.artifacts, group_of(uuid)));
+  std::vector<std::filesystem::path> paths;
+  paths.reserve(output.artifacts.size());
+  for (const auto& path : output.artifacts) paths.push_back(folder / path);
+  PRECAST_TRY_ASSIGN(const auto evidence, state.memo.digest_afresh(paths, group_of(uuid)));
   std::vector<Artifact> artifacts;
-  for (const identity::FileEvidence& file : evidence) {
-    artifacts.push_back({file.path.filename().string(), file.stat.size, file.sha256});
+  for (std::size_t i = 0; i < evidence.size(); ++i) {
+    artifacts.push_back({output.artifacts[i].string(), evidence[i].stat.size, evidence[i].sha256});
   }
   return artifacts;
 }
@@ -131,6 +146,14 @@ Result<void> publish_marker(fs::FileSystem& fs, const Layout& layout, const Mark
 }  // namespace
 
 Result<Store::Committed> Store::commit(Work work, Marker marker) {
+  return commit(std::move(work), std::move(marker), kModelName);
+}
+
+Result<Store::Committed> Store::commit_bundle(Work work, Marker marker) {
+  return commit(std::move(work), std::move(marker), kBundleConfig);
+}
+
+Result<Store::Committed> Store::commit(Work work, Marker marker, std::string_view main_file) {
   PRECAST_TRY(require_key(marker.key));
   fs::FileSystem& fs = state_->fs;
   const Layout& layout = state_->layout;
@@ -138,11 +161,11 @@ Result<Store::Committed> Store::commit(Work work, Marker marker) {
   StoreTimings timings;
   util::Stopwatch watch(state_->clock());
 
-  PRECAST_TRY_ASSIGN(Output output, look_at_output(fs, folder));
+  PRECAST_TRY_ASSIGN(Output output, look_at_output(fs, folder, main_file));
   PRECAST_TRY(settle_files(fs, folder, output));
   timings.sync_ms += watch.lap_ms();
   marker.generation = work.uuid();
-  PRECAST_TRY_ASSIGN(marker.artifacts, hash_artifacts(*state_, output, marker.generation));
+  PRECAST_TRY_ASSIGN(marker.artifacts, hash_artifacts(*state_, folder, output, marker.generation));
   marker.created = util::format_rfc3339(state_->clock().now());
   timings.hash_ms += watch.lap_ms();
   PRECAST_TRY_ASSIGN(const std::string text, marker_text(marker));
@@ -158,9 +181,23 @@ Result<Store::Committed> Store::commit(Work work, Marker marker) {
   std::optional<Error> marker_error;
   if (!published) marker_error = published.error();
   const auto generation = layout.generation(marker.generation);
-  return Committed{.hit = Hit{std::move(marker), std::move(lease), generation, generation / kModelName},
+  return Committed{.hit = Hit{std::move(marker), std::move(lease), generation, generation / main_file},
                    .timings = timings,
                    .marker_error = std::move(marker_error)};
+}
+
+Result<void> Store::hash_again(const std::string& generation, std::span<const Artifact> artifacts) {
+  const auto folder = state_->layout.generation(generation);
+  std::vector<std::filesystem::path> paths;
+  paths.reserve(artifacts.size());
+  for (const Artifact& artifact : artifacts) paths.push_back(folder / artifact.path);
+  PRECAST_TRY_ASSIGN(const auto evidence, state_->memo.digest_afresh(paths, group_of(generation)));
+  for (std::size_t i = 0; i < artifacts.size(); ++i) {
+    if (evidence[i].sha256 == artifacts[i].sha256) continue;
+    return fail(ErrorCode::corrupt, util::quoted(paths[i]) + " has other bytes than were stored", paths[i],
+                "precast cache verify shows what is damaged");
+  }
+  return {};
 }
 
 }  // namespace precast::store

@@ -3,6 +3,7 @@
 //   <root>/CACHEDIR.TAG, version
 //   <root>/keys/<k0k1>/<key>/lock, marker.1.json, failed.1.json
 //   <root>/generations/<uuid>/   model.onnx, *.bin, manifest.1.json, compile.log; immutable once renamed here
+//                                or, of a prepared bundle: bundle/ with its files and folders, manifest.1.json
 //   <root>/leases/<uuid>         one per generation or work in progress
 //   <root>/tmp/<uuid>/           work in progress: out/ (becomes the generation), source/ (staged copy), work/ (cwd)
 //   <root>/locks/                slot.<n>, retention, publish.<id>
@@ -23,6 +24,9 @@ namespace precast::store {
 
 inline constexpr std::string_view kVersionText = "precast-store 1\n";
 inline constexpr std::string_view kModelName = "model.onnx";
+// A generation that is a bundle has this folder instead of a model; its artifacts lie in it, this one first.
+inline constexpr std::string_view kBundleFolder = "bundle";
+inline constexpr std::string_view kBundleConfig = "bundle/genai_config.json";
 inline constexpr std::string_view kMarkerName = "marker.1.json";
 inline constexpr std::string_view kFailedName = "failed.1.json";
 inline constexpr std::string_view kManifestName = "manifest.1.json";

@@ -15,12 +15,12 @@ constexpr std::size_t kShortestPrefix = 4;
 
 // nullopt: the generation is not there, which `verify` reports.
 std::optional<std::uint64_t> bytes_on_disk(fs::FileSystem& fs, const std::filesystem::path& generation) {
-  const auto entries = fs.list(generation);
+  const auto entries = fs::list_tree(fs, generation);
   if (!entries) return std::nullopt;
   std::uint64_t bytes = 0;
   std::set<std::uint64_t> inodes;
-  for (const fs::DirEntry& entry : *entries) {
-    const auto stat = fs.lstat(generation / entry.name);
+  for (const fs::TreeEntry& entry : *entries) {
+    const auto stat = fs.lstat(generation / entry.path);
     if (stat && inodes.insert(stat->inode).second) bytes += stat->block_bytes;
   }
   return bytes;

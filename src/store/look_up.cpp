@@ -76,7 +76,8 @@ Result<Round> look_up_once(Store::State& state, const std::string& key) {
   if (std::string doubt = doubt_about(state, *marker, **text); !doubt.empty()) return miss(std::move(doubt));
   const auto folder = state.layout.generation(marker->generation);
   Lease lease(**std::move(lock), marker->generation);
-  return Round{.hit = Hit{*std::move(marker), std::move(lease), folder, folder / kModelName}, .miss_reason = {}};
+  const auto main_file = folder / marker->artifacts.front().path;
+  return Round{.hit = Hit{*std::move(marker), std::move(lease), folder, main_file}, .miss_reason = {}};
 }
 
 }  // namespace

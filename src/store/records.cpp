@@ -32,6 +32,11 @@ bool is_reserved_name(std::string_view name) {
   return name == kManifestName || name == kLogName;
 }
 
+bool is_bundle_path(std::string_view path) {
+  if (!path.starts_with(std::string(kBundleFolder) + "/")) return false;
+  return std::ranges::all_of(util::split(path, '/'), is_plain_name);
+}
+
 bool is_time(std::string_view text) {
   return util::parse_rfc3339(text).has_value();
 }
@@ -58,14 +63,17 @@ Json to_json(const Artifact& artifact) {
   return {{"path", artifact.path}, {"size", artifact.size}, {"sha256", artifact.sha256}};
 }
 
-Artifact read_artifact(const Json& json, JsonFields& whole) {
+enum class Place : std::uint8_t { plain_name, in_bundle };
+
+Artifact read_artifact(const Json& json, Place place, JsonFields& whole) {
   JsonFields fields(json);
   Artifact artifact;
   artifact.path = fields.text("path");
   artifact.size = fields.whole_number("size");
   artifact.sha256 = fields.text("sha256");
-  fields.require(is_plain_name(artifact.path) && !is_reserved_name(artifact.path),
-                 "'path' is not a plain relative file name");
+  const bool good = place == Place::in_bundle ? is_bundle_path(artifact.path)
+                                              : is_plain_name(artifact.path) && !is_reserved_name(artifact.path);
+  fields.require(good, "'path' is not a plain relative file name");
   fields.require_field(util::is_hex(artifact.sha256, 64), "sha256", "is not 64 hex digits");
   whole.require(fields.good(), "an artifact: " + fields.problem());
   return artifact;
@@ -77,24 +85,27 @@ Json to_json(const std::vector<Artifact>& artifacts) {
   return array;
 }
 
-std::vector<Artifact> read_files(JsonFields& fields, std::string_view name) {
+std::vector<Artifact> read_files(JsonFields& fields, std::string_view name, Place place) {
   std::vector<Artifact> artifacts;
   const Json& array = fields.field(name);
   fields.require_field(array.is_array(), name, "is not an array");
   if (!array.is_array()) return artifacts;
   std::set<std::string> names;
   for (const Json& one : array) {
-    artifacts.push_back(read_artifact(one, fields));
+    artifacts.push_back(read_artifact(one, place, fields));
     fields.require_field(names.insert(artifacts.back().path).second, name, "names a file twice");
   }
   return artifacts;
 }
 
 std::vector<Artifact> read_artifacts(JsonFields& fields) {
-  std::vector<Artifact> artifacts = read_files(fields, "artifacts");
-  const bool model_first = !artifacts.empty() && artifacts.front().path == kModelName;
-  fields.require_field(model_first, "artifacts", "does not start with " + std::string(kModelName));
-  return artifacts;
+  const Json& array = fields.field("artifacts");
+  const Json first = array.is_array() && !array.empty() && array.front().is_object() && array.front().contains("path")
+                         ? array.front()["path"]
+                         : Json();
+  const bool bundle = first == kBundleConfig;
+  fields.require_field(bundle || first == kModelName, "artifacts", "does not start with " + std::string(kModelName));
+  return read_files(fields, "artifacts", bundle ? Place::in_bundle : Place::plain_name);
 }
 
 void check(const Marker& marker, JsonFields& fields) {
@@ -123,7 +134,7 @@ Publication read_publication(const Json& json, JsonFields& whole) {
   publication.time = fields.text("time");
   publication.source_sha256 = fields.text("source_sha256");
   publication.model_sha256 = fields.text("model_sha256");
-  publication.files = read_files(fields, "files");
+  publication.files = read_files(fields, "files", Place::plain_name);
   fields.require_field(is_time(publication.time), "time", "is not a time");
   fields.require_field(util::is_hex(publication.source_sha256, 64), "source_sha256", "is not 64 hex digits");
   fields.require_field(util::is_hex(publication.model_sha256, 64), "model_sha256", "is not 64 hex digits");

@@ -14,7 +14,7 @@
 namespace precast::store {
 
 struct Artifact {
-  std::string path;  // relative to the generation's folder, UTF-8, no ".."
+  std::string path;  // relative to the generation's folder, UTF-8, no ".."; a plain name, or of a bundle a path
   std::uint64_t size = 0;
   std::string sha256;
   friend bool operator==(const Artifact&, const Artifact&) = default;
@@ -26,7 +26,7 @@ struct Marker {
   std::string key;
   std::string identity;             // canonical JSON; its SHA-256 is the key
   std::string generation;           // uuid
-  std::vector<Artifact> artifacts;  // model.onnx first
+  std::vector<Artifact> artifacts;  // model.onnx or bundle/genai_config.json first
   std::string compatibility;        // "ep_compatibility_info.<EP>" of the compiled model; empty = none
   double compile_seconds = 0;
   std::string created;  // RFC 3339 UTC

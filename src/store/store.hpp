@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,7 @@ struct Hit {
   Marker marker;
   Lease lease;
   std::filesystem::path folder;  // of the generation, absolute
-  std::filesystem::path model;   // folder / "model.onnx"
+  std::filesystem::path model;   // folder / "model.onnx", or the configuration of a bundle
 };
 
 struct LookUp {
@@ -144,6 +145,11 @@ class Store {
     std::optional<Error> marker_error;
   };
   [[nodiscard]] Result<Committed> commit(Work work, Marker marker);
+  // The same for a prepared bundle, which lies in output_folder() / kBundleFolder, with folders of its own.
+  [[nodiscard]] Result<Committed> commit_bundle(Work work, Marker marker);
+  // For whoever gave files of a generation second names inside the store, which changes their times: hashes them again,
+  // so that the next hit need not. The lease is the caller's. Other bytes than were stored: corrupt.
+  [[nodiscard]] Result<void> hash_again(const std::string& generation, std::span<const Artifact> artifacts);
   // A private generation: nothing durable, no marker; deleted when the returned object dies.
   struct Private {
     Work work;
@@ -182,6 +188,7 @@ class Store {
 
  private:
   explicit Store(std::unique_ptr<State> state);
+  [[nodiscard]] Result<Committed> commit(Work work, Marker marker, std::string_view main_file);
   std::unique_ptr<State> state_;
 };
 

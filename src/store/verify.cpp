@@ -168,16 +168,16 @@ class Verification {
   }
 
   void check_other_files(const std::filesystem::path& folder, const Marker& marker) {
-    const auto entries = fs_.list(folder);
+    const auto entries = fs::list_tree(fs_, folder);
     if (!entries) return damage(folder, marker.key, entries.error().message);
-    for (const fs::DirEntry& entry : *entries) {
-      if (entry.name == kManifestName || entry.name == kLogName) continue;
-      const auto is_it = [&](const Artifact& artifact) { return artifact.path == entry.name; };
+    for (const fs::TreeEntry& entry : *entries) {
+      if (entry.path == kManifestName || entry.path == kLogName) continue;
+      const auto is_it = [&](const Artifact& artifact) { return artifact.path == entry.path; };
       if (std::ranges::any_of(marker.artifacts, is_it)) continue;
-      if (is_of_another_schema(entry.name)) {
-        foreign(folder / entry.name, marker.key);
+      if (is_of_another_schema(entry.path.native())) {
+        foreign(folder / entry.path, marker.key);
       } else {
-        note(folder / entry.name, marker.key, "not a file of this generation; nothing refers to it");
+        note(folder / entry.path, marker.key, "not a file of this generation; nothing refers to it");
       }
     }
   }
