@@ -149,6 +149,11 @@ Result<void> CountingFileSystem::link(const stdfs::path& from, const stdfs::path
   return inner_.link(from, to);
 }
 
+Result<void> CountingFileSystem::symlink(const stdfs::path& target, const stdfs::path& link) {
+  count("symlink");
+  return inner_.symlink(target, link);
+}
+
 Result<bool> CountingFileSystem::try_lock(File& file, LockKind kind) {
   count("try_lock");
   if (kind == LockKind::exclusive) {

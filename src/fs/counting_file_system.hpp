@@ -46,6 +46,7 @@ class CountingFileSystem : public FileSystem {
   Result<void> change_mode(const stdfs::path& path, std::uint32_t mode) override;
   Result<void> clone(const stdfs::path& from, const stdfs::path& to) override;
   Result<void> link(const stdfs::path& from, const stdfs::path& to) override;
+  Result<void> symlink(const stdfs::path& target, const stdfs::path& link) override;
   Result<bool> try_lock(File& file, LockKind kind) override;
   void unlock(File& file) noexcept override;
   WriterCheck check_writers(File& file) override;

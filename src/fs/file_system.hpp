@@ -111,6 +111,9 @@ class FileSystem {
   // A second name of the same file, on the same file system; `to` must not exist.
   [[nodiscard]] virtual Result<void> link(const stdfs::path& from, const stdfs::path& to) = 0;
 
+  // A symbolic link `link` to `target`, as it is written; `link` must not exist.
+  [[nodiscard]] virtual Result<void> symlink(const stdfs::path& target, const stdfs::path& link) = 0;
+
   // Non-blocking flock(2) on this open file; false = somebody else holds it.
   [[nodiscard]] virtual Result<bool> try_lock(File& file, LockKind kind) = 0;
   virtual void unlock(File& file) noexcept = 0;

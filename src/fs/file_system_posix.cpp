@@ -119,6 +119,7 @@ class PosixFileSystem : public FileSystem {
   Result<void> change_mode(const stdfs::path& path, std::uint32_t mode) override;
 
   Result<void> clone(const stdfs::path& from, const stdfs::path& to) override { return posix::clone(from, to); }
+  Result<void> symlink(const stdfs::path& target, const stdfs::path& link) override;
   Result<void> link(const stdfs::path& from, const stdfs::path& to) override;
 
   Result<bool> try_lock(File& file, LockKind kind) override;
@@ -249,6 +250,12 @@ Result<void> PosixFileSystem::change_mode(const stdfs::path& path, std::uint32_t
 Result<void> PosixFileSystem::link(const stdfs::path& from, const stdfs::path& to) {
   if (retry_interrupted([&] { return ::link(from.c_str(), to.c_str()); }) != 0)
     return fail_call(errno, "link", from, to);
+  return {};
+}
+
+Result<void> PosixFileSystem::symlink(const stdfs::path& target, const stdfs::path& link) {
+  if (retry_interrupted([&] { return ::symlink(target.c_str(), link.c_str()); }) != 0)
+    return fail_call(errno, "link", target, link);
   return {};
 }
 

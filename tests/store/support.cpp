@@ -170,6 +170,9 @@ Result<void> TestFileSystem::clone(const stdfs::path& from, const stdfs::path& t
 Result<void> TestFileSystem::link(const stdfs::path& from, const stdfs::path& to) {
   PRECAST_PASS_ON("link", to, real_.link(from, to));
 }
+Result<void> TestFileSystem::symlink(const stdfs::path& target, const stdfs::path& link) {
+  PRECAST_PASS_ON("symlink", link, real_.symlink(target, link));
+}
 Result<bool> TestFileSystem::try_lock(fs::File& file, fs::LockKind kind) {
   PRECAST_PASS_ON(kind == fs::LockKind::shared ? "share" : "exclude", file.path(), real_.try_lock(file, kind));
 }

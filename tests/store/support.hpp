@@ -85,6 +85,7 @@ class TestFileSystem : public fs::FileSystem {
   Result<void> change_mode(const fs::stdfs::path& path, std::uint32_t mode) override;
   Result<void> clone(const fs::stdfs::path& from, const fs::stdfs::path& to) override;
   Result<void> link(const fs::stdfs::path& from, const fs::stdfs::path& to) override;
+  Result<void> symlink(const fs::stdfs::path& target, const fs::stdfs::path& link) override;
   Result<bool> try_lock(fs::File& file, fs::LockKind kind) override;
   void unlock(fs::File& file) noexcept override;
   WriterCheck check_writers(fs::File& file) override;

@@ -1,0 +1,52 @@
+// One request to a loaded model: prompt in, tokens and text out, and what each step took.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "genai/bundle.hpp"
+#include "genai/native.hpp"
+#include "precast/generation.hpp"
+#include "util/cancel.hpp"
+
+namespace precast::genai {
+
+// What is loaded of a bundle.
+struct LoadedModel {
+  const Native& native;
+  const OgaModel& model;
+  const OgaTokenizer& tokenizer;
+  const Bundle& bundle;
+  std::int64_t context_length = 0;
+  const std::string& chat_template;  // of chat_template.jinja; empty: the tokenizer's own
+  const util::CancelToken* cancel = nullptr;
+};
+
+// bad_input naming the field.
+[[nodiscard]] Result<void> check_config(const GenerationConfig& config);
+
+// Errors: bad_input (no prompt, one that is longer than the context, with both numbers; a token that is none), else
+// compile_failed with genai's words. Where the template cannot be applied the hint is to give a formatted prompt.
+[[nodiscard]] Result<std::string> apply_template(const LoadedModel& loaded, const std::vector<ChatMessage>& messages,
+                                                 bool add_generation_prompt);
+
+// How long prompt and answer may get together: for a decoder-pipeline the whole context, whose size its caches have.
+[[nodiscard]] std::uint64_t max_length_of(const std::string& model_type, std::uint64_t prompt_tokens,
+                                          std::uint64_t max_new_tokens, std::uint64_t context_length);
+
+// A new native generator each time, so nothing is reused between requests. `on_text` may be empty; then nothing is
+// decoded while tokens come, unless a stop text must be found.
+struct GenerationRequest {
+  Prompt prompt;
+  GenerationConfig config;
+  TextCallback on_text;
+  MonotonicClock clock;
+};
+struct TimedGeneration {
+  Generation generation;
+  GenerationTiming timing;
+};
+[[nodiscard]] Result<TimedGeneration> generate(const LoadedModel& loaded, const GenerationRequest& request);
+
+}  // namespace precast::genai

@@ -1,0 +1,240 @@
+#include "genai/prepare.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "genai/bundle_view.hpp"
+#include "genai/stage_compile.hpp"
+#include "util/text.hpp"
+#include "util/try.hpp"
+
+namespace precast::genai {
+
+namespace {
+
+namespace stdfs = std::filesystem;
+
+constexpr std::array<std::string_view, 5> kOutcomes = {"hit", "compiled", "precompiled", "failed", "original"};
+
+bool is_compiled_here(const PreparedStage& stage) {
+  return stage.resolution && stage.resolution->compiled_model() && stage.outcome != StageOutcome::precompiled;
+}
+
+Result<void> require_stages(const Bundle& bundle, const PreparedBundle& prepared) {
+  for (const PreparedStage& stage : prepared.stages) {
+    if (stage.outcome != StageOutcome::failed) continue;
+    const Error& why = *stage.resolution->error;
+    return fail(why.code,
+                "stage " + util::quoted(stage.name) + " of " + util::quoted(bundle.folder) + ": " + why.message,
+                bundle.folder, why.hint);
+  }
+  return {};
+}
+
+// A stage whose original runs although it should have been compiled. What its EP crashed or hung on in a worker is not
+// loaded on that EP in this process.
+void take_back(PreparedBundle& prepared, const std::set<std::string>& on_cpu, bool may_run_on_cpu) {
+  for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
+    PreparedStage& stage = prepared.stages[i];
+    const bool unsafe = stage.resolution && stage.resolution->unsafe_to_open;
+    stage.on_cpu = may_run_on_cpu && !stage.ep.empty() && (unsafe || on_cpu.contains(stage.name));
+    if (stage.on_cpu) {
+      StageRoute& route = prepared.route.stages[i];
+      route.ep.clear();
+      route.options.clear();
+      route.providers.clear();
+      route.rerouted = true;
+    }
+    if (stage.outcome != StageOutcome::failed && !stage.on_cpu) continue;
+    std::string text = "stage " + util::quoted(stage.name) + " runs its original";
+    if (stage.on_cpu) text += " on the CPU";
+    prepared.warnings.push_back(text + (stage.reason.empty() ? "" : ": " + stage.reason));
+  }
+}
+
+std::string place_of(const std::string& base, std::size_t index, const std::string& stage) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  const bool plain = stage.size() <= 64 && stage.find_first_not_of(kPlain) == std::string::npos;
+  return base + "/" + std::to_string(index) + (plain ? "-" + stage : "");
+}
+
+// Nothing of the user's has it.
+std::string free_base(const std::vector<BundleFile>& files) {
+  std::string base = "precast";
+  const auto taken = [&](const BundleFile& file) { return *file.name.begin() == base; };
+  while (std::ranges::any_of(files, taken)) base += "_";
+  return base;
+}
+
+// The models that are replaced, and their external data, unless another stage's model needs that too.
+std::set<stdfs::path> replaced_files(const OpenedBundle& opened, const PreparedBundle& prepared, fs::FileSystem& fs) {
+  std::set<stdfs::path> replaced{stdfs::path(kConfigName)};
+  std::set<stdfs::path> needed;
+  for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
+    const PreparedStage& stage = prepared.stages[i];
+    const Stage& original = opened.bundle.stages[i];
+    std::set<stdfs::path>& to = is_compiled_here(stage) ? replaced : needed;
+    to.insert(original.model.lexically_relative(opened.bundle.folder).lexically_normal());
+    const auto facts = model::read_model(fs, original.model);
+    if (!facts) continue;  // it is no stage of ours to judge; genai will
+    for (const model::ExternalFile& file : facts->external_files) {
+      const auto path = model::resolve_location(original.model, file.location);
+      to.insert(path.lexically_relative(opened.bundle.folder).lexically_normal());
+    }
+  }
+  for (const stdfs::path& path : needed) replaced.erase(path);
+  replaced.insert(stdfs::path(kConfigName));
+  return replaced;
+}
+
+class Preparing {
+ public:
+  Preparing(compile::Resolver& resolver, const OpenedBundle& opened, const PrepareOptions& options)
+      : services_(resolver.services()), fs_(services_.file_system), opened_(opened), options_(options) {}
+
+  Result<void> run(PreparedBundle& prepared) {
+    const bool compiled = std::ranges::any_of(prepared.stages, is_compiled_here);
+    if (!compiled) {
+      PRECAST_TRY_ASSIGN(const auto config, patched_config(opened_.bundle, prepared.route, {}));
+      if (config) return view(prepared);
+      prepared.folder = opened_.bundle.folder;
+      prepared.is_original = true;
+      return {};
+    }
+    return can_store(prepared) ? derive(prepared) : view(prepared);
+  }
+
+ private:
+  [[nodiscard]] bool can_store(const PreparedBundle& prepared) const {
+    if (options_.request.no_cache || services_.store == nullptr || !services_.store->writable()) return false;
+    return std::ranges::none_of(prepared.stages, [](const PreparedStage& stage) {
+      return stage.resolution && stage.resolution->private_generation;
+    });
+  }
+
+  Result<void> derive(PreparedBundle& prepared) {
+    BundleRecipe recipe;
+    recipe.original = opened_.bundle.folder;
+    PRECAST_TRY_ASSIGN(recipe.files,
+                       files_of_bundle(fs_, opened_.bundle.folder, replaced_files(opened_, prepared, fs_)));
+    const std::string base = free_base(recipe.files);
+    std::vector<StageFile> replacements;
+    for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
+      const PreparedStage& stage = prepared.stages[i];
+      if (!is_compiled_here(stage)) continue;
+      const compile::Resolution& resolution = *stage.resolution;
+      const std::string place = place_of(base, i, stage.name);
+      recipe.stages.push_back(
+          {place, resolution.path.parent_path(), resolution.key, resolution.generation, resolution.artifacts});
+      replacements.push_back({stage.name, place + "/" + resolution.path.filename().string(), true});
+      if (recipe.ep.empty()) recipe.ep = resolution.target.ep.found.name;
+      if (recipe.device.empty()) recipe.device = ort::to_string(resolution.target.device.device_class);
+    }
+    PRECAST_TRY_ASSIGN(const auto config, patched_config(opened_.bundle, prepared.route, replacements));
+    if (!config) return fail(ErrorCode::internal, "a compiled bundle has the configuration of its original");
+    recipe.config = *config;
+    fs::Lock::WaitOptions wait;
+    wait.timeout = options_.request.lock_timeout;
+    wait.cancel = services_.cancel;
+    PRECAST_TRY_ASSIGN(prepared.derived, derive_bundle(*services_.store, recipe, wait));
+    prepared.folder = prepared.derived->folder;
+    return {};
+  }
+
+  Result<void> view(PreparedBundle& prepared) {
+    PRECAST_TRY_ASSIGN(auto work, compile::WorkFolder::temporary(fs_));
+    prepared.view = std::make_shared<compile::WorkFolder>(std::move(work));
+    std::vector<StageFile> replacements;
+    std::vector<ViewedStage> viewed;
+    for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
+      const PreparedStage& stage = prepared.stages[i];
+      if (!is_compiled_here(stage)) {
+        replacements.push_back(
+            {stage.name, std::string(kOriginalInView) + "/" + opened_.bundle.stages[i].filename, false});
+        continue;
+      }
+      const std::string place = place_of("precast", i, stage.name);
+      viewed.push_back({place, stage.resolution->path.parent_path()});
+      replacements.push_back({stage.name, place + "/" + stage.resolution->path.filename().string(), true});
+    }
+    PRECAST_TRY_ASSIGN(const auto config, patched_config(opened_.bundle, prepared.route, replacements));
+    PRECAST_TRY_ASSIGN(prepared.folder, make_view(fs_, *prepared.view, opened_.bundle.folder,
+                                                  config.value_or(opened_.bundle.config_text), viewed));
+    return {};
+  }
+
+  const compile::Services& services_;
+  fs::FileSystem& fs_;
+  const OpenedBundle& opened_;
+  const PrepareOptions& options_;
+};
+
+}  // namespace
+
+std::string_view to_string(StageOutcome outcome) {
+  return kOutcomes.at(static_cast<std::size_t>(outcome));
+}
+
+bool PreparedBundle::any_compiled() const {
+  return std::ranges::any_of(stages, is_compiled_here);
+}
+
+Result<OpenedBundle> open_bundle(fs::FileSystem& fs, const stdfs::path& path, const PrepareOptions& options) {
+  OpenedBundle opened;
+  PRECAST_TRY_ASSIGN(opened.bundle, read_bundle(fs, path));
+  RouteRequest request;
+  request.ep = options.ep;
+  request.device = options.device;
+  request.forbid_cpu_fallback = options.forbid_cpu_fallback;
+  PRECAST_TRY_ASSIGN(opened.route, route_bundle(opened.bundle, request));
+  return opened;
+}
+
+Result<void> find_eps(fs::FileSystem& fs, ort::Catalog& catalog, const OpenedBundle& opened) {
+  std::map<std::string, stdfs::path> libraries;
+  for (const StageRoute& stage : opened.route.stages) {
+    if (stage.ep.empty() || libraries.contains(stage.ep)) continue;
+    const bool requested = stage.ep == opened.route.requested_ep;
+    const ort::EpReference reference{stage.ep, requested ? opened.route.requested_source : std::string()};
+    PRECAST_TRY_ASSIGN(const ort::FoundEp* const found, ort::select_ep(catalog.found(), reference));
+    libraries[stage.ep] = found->library;
+  }
+  PRECAST_TRY(check_options(fs, opened.route, libraries));
+  for (const StageRoute& stage : opened.route.stages) {
+    if (stage.ep.empty()) continue;
+    const bool requested = stage.ep == opened.route.requested_ep;
+    const ort::EpReference reference{stage.ep, requested ? opened.route.requested_source : std::string()};
+    PRECAST_TRY_ASSIGN(const ort::FoundEp* const found, ort::select_ep(catalog.found(), reference));
+    PRECAST_TRY_ASSIGN(const ort::EpDescription description, catalog.describe(*found));
+    if (!description.devices.empty()) continue;
+    return fail(ErrorCode::ep_unavailable,
+                "stage " + util::quoted(stage.stage) + ": EP " + stage.ep + " has no device that it can use here",
+                opened.bundle.folder, "precast eps shows which EPs have devices here, and precast doctor why not");
+  }
+  return {};
+}
+
+Result<PreparedBundle> prepare_bundle(compile::Resolver& resolver, const OpenedBundle& opened,
+                                      const PrepareOptions& options, const StageObserver& observer,
+                                      const std::set<std::string>& on_cpu) {
+  PreparedBundle prepared;
+  prepared.route = opened.route;
+  prepared.warnings = opened.route.warnings;
+  if (options.compile) {
+    PRECAST_TRY_ASSIGN(prepared.stages, compile_stages(resolver, opened, options, observer));
+  } else {
+    for (const StageRoute& stage : opened.route.stages) {
+      prepared.stages.push_back({.name = stage.stage,
+                                 .ep = stage.ep,
+                                 .outcome = StageOutcome::original,
+                                 .reason = stage.ep.empty() ? "it runs on the CPU" : "not asked to compile",
+                                 .resolution = std::nullopt});
+    }
+  }
+  if (options.require_compiled) PRECAST_TRY(require_stages(opened.bundle, prepared));
+  take_back(prepared, on_cpu, !options.forbid_cpu_fallback);
+  PRECAST_TRY(Preparing(resolver, opened, options).run(prepared));
+  return prepared;
+}
+
+}  // namespace precast::genai

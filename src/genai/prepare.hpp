@@ -1,0 +1,86 @@
+// From a bundle to a folder that genai loads: its stages' models compiled through the compile cache, its configuration
+// as the route says.
+//
+//   open_bundle     read and route it; no library is loaded
+//   find_eps        register the EPs that the route needs, and check its options
+//   prepare_bundle  compile what can be compiled, and put the folder together
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compile/resolver.hpp"
+#include "genai/derived_bundle.hpp"
+#include "genai/route.hpp"
+
+namespace precast::genai {
+
+struct PrepareOptions {
+  std::string ep;      // see RouteRequest
+  std::string device;  // likewise
+  bool compile = false;
+  // Of every stage's compile: its model, target and session entries are filled in. --rebuild, --no-cache, ... reach
+  // every stage with it.
+  compile::Request request;
+  unsigned jobs = 0;                 // stages compiled at once; 0 = as many as cores (compile slots bound it further)
+  bool forbid_cpu_fallback = false;  // perf, --strict: a node of a stage with an EP that falls to the CPU is an error
+  bool require_compiled = false;     // --strict: a stage that fails to compile is an error
+};
+
+enum class StageOutcome : std::uint8_t {
+  hit,
+  compiled,
+  precompiled,  // the bundle has an EPContext model there
+  failed,       // its original runs, and why
+  original,     // nothing to compile: it runs on the CPU, or its EP makes no compiled models
+};
+[[nodiscard]] std::string_view to_string(StageOutcome outcome);
+
+struct PreparedStage {
+  std::string name;
+  std::string ep;  // canonical; empty = CPU
+  StageOutcome outcome = StageOutcome::original;
+  std::string reason;
+  std::optional<compile::Resolution> resolution;  // of a stage that names an EP, with --compile; holds its lease
+  bool on_cpu = false;                            // its EP crashed or hung on it, so the original runs on the CPU
+  // Nodes by EP, of a compiled stage; of others once they are loaded, if ORT says. Empty = not known.
+  std::map<std::string, std::uint64_t> nodes;
+};
+
+struct OpenedBundle {
+  Bundle bundle;
+  Route route;
+};
+[[nodiscard]] Result<OpenedBundle> open_bundle(fs::FileSystem& fs, const std::filesystem::path& path,
+                                               const PrepareOptions& options);
+
+// ep_unavailable: an EP of the route is not here, cannot be registered, or has no device here.
+[[nodiscard]] Result<void> find_eps(fs::FileSystem& fs, ort::Catalog& catalog, const OpenedBundle& opened);
+
+struct PreparedBundle {
+  std::filesystem::path folder;  // what genai loads: the original, a derived bundle in the store, or a private view
+  bool is_original = false;
+  std::vector<PreparedStage> stages;  // as in the bundle
+  std::optional<DerivedBundle> derived;
+  std::shared_ptr<compile::WorkFolder> view;
+  Route route;  // with what did not work out taken back
+  std::vector<std::string> warnings;
+
+  [[nodiscard]] bool any_compiled() const;
+};
+
+// Called when a stage's compile reaches something; from several threads.
+using StageObserver = std::function<void(const std::string& stage, const compile::Progress&)>;
+
+// `on_cpu`: stages whose originals do not load on their EP. Errors: bad input, an EP that is not there, cancellation,
+// and with `require_compiled` whatever a stage failed of. All name the stage.
+[[nodiscard]] Result<PreparedBundle> prepare_bundle(compile::Resolver& resolver, const OpenedBundle& opened,
+                                                    const PrepareOptions& options, const StageObserver& observer = {},
+                                                    const std::set<std::string>& on_cpu = {});
+
+}  // namespace precast::genai

@@ -1,0 +1,16 @@
+// The stages of a bundle, compiled side by side.
+#pragma once
+
+#include <vector>
+
+#include "genai/prepare.hpp"
+
+namespace precast::genai {
+
+// Every stage of the route that names an EP, through the resolver; the others as they are. An error of a stage that is
+// no answer (bad input, EP not there, cancelled) is the first one's, with the stage's name.
+[[nodiscard]] Result<std::vector<PreparedStage>> compile_stages(compile::Resolver& resolver, const OpenedBundle& opened,
+                                                                const PrepareOptions& options,
+                                                                const StageObserver& observer);
+
+}  // namespace precast::genai
