@@ -10,8 +10,8 @@ import numpy as np
 from .weights import Array, Layer, Shape, Source, SourceError, Vocabulary, Weights
 
 SPECIAL_TOKEN = 3  # GGUF's token type "control"
-# How text is cut before BPE, by GGUF's name of it. Another name would need other rules; a wrong cut shows nowhere but in
-# worse text, so it is refused.
+# How text is cut before BPE, by GGUF's name of it. Another name would need other rules; a wrong cut shows nowhere but
+# in worse text, so it is refused.
 SPLITS_DIGITS = {"smollm": True, "gpt-2": False}
 
 
@@ -118,8 +118,8 @@ class _File:
 
 
 def _half_rotation(matrix: Array, heads: int) -> Array:
-    """GGUF keeps the two numbers that RoPE turns together side by side; our graphs, and GroupQueryAttention, want the first
-    of all pairs and then the second of all."""
+    """GGUF keeps the two numbers that RoPE turns together side by side; our graphs, and GroupQueryAttention, want the
+    first of all pairs and then the second of all."""
     rows, columns = matrix.shape
     pairs = matrix.reshape(heads, rows // heads // 2, 2, columns)
     return pairs.transpose(0, 2, 1, 3).reshape(rows, columns)

@@ -72,8 +72,8 @@ class Graph:
     def halves(self, array: Array) -> bool:
         return self._store_half and array.ndim == 2 and array.dtype == np.float32 and array.size > MIN_HALF_SIZE
 
-    def node(self, op: str, *inputs: str | Array, output: str | None = None, domain: str = "", **attributes: object) -> str:
-        return self.nodes(op, *inputs, outputs=[output or f"{op}_{len(self._nodes)}"], domain=domain, **attributes)[0]
+    def node(self, op: str, *inputs: str | Array, output: str | None = None, **attributes: object) -> str:
+        return self.nodes(op, *inputs, outputs=[output or f"{op}_{len(self._nodes)}"], **attributes)[0]
 
     def nodes(
         self, op: str, *inputs: str | Array, outputs: list[str], domain: str = "", **attributes: object

@@ -26,8 +26,8 @@ def linear(graph: Graph, x: str, name: str, matrix: Array) -> str:
 
 
 def rms_norm(graph: Graph, x: str, name: str, weight: Array) -> str:
-    """RMSNorm as LpNormalization: dividing by the length is RMSNorm but for sqrt(size), which goes into the weight. It is
-    one node, where the spelled-out form is five that EPs recognise or not. The epsilon is lost; no state is near 0."""
+    """RMSNorm as LpNormalization: dividing by the length is RMSNorm but for sqrt(size), which goes into the weight. It
+    is one node, where the spelled-out form is five that EPs know or do not. The epsilon is lost; no state is near 0."""
     scaled = weight * np.sqrt(np.float32(weight.size))
     return graph.node("Mul", graph.node("LpNormalization", x, axis=-1, p=2), graph.weight(name, scaled))
 
@@ -86,8 +86,8 @@ class Window:
 
 
 def window(graph: Graph, shape: Shape, size: int, slots: int, last: str) -> Window:
-    """`last` is genai's past_seq_len, [1, 1]: the slot of the window's last token. Where a prompt does not fill its last
-    window, the rest is padding behind it, which no token sees before generation overwrites its slot."""
+    """`last` is genai's past_seq_len, [1, 1]: the slot of the window's last token. Where a prompt does not fill its
+    last window, the rest is padding behind it, which no token sees before generation overwrites its slot."""
     positions = graph.node("Add", last, np.arange(1 - size, 1, dtype=np.int32)[None, :])
     all_slots = np.arange(slots, dtype=np.int32)
 

@@ -16,7 +16,7 @@ INT64, INT32, FLOAT, HALF = TensorProto.INT64, TensorProto.INT32, TensorProto.FL
 
 @dataclass(frozen=True)
 class Storage:
-    """How the graphs go to disk. `external`: the least bytes of a weight beside its model; None leaves it to its size."""
+    """How the graphs go to disk. `external`: the least bytes of a weight beside its model; None: it depends on its size."""
 
     half: bool
     external: int | None
@@ -32,8 +32,8 @@ class Stage:
 
 
 def write_pipeline(folder: Path, weights: Weights, slots: int, prefill: int, storage: Storage) -> list[Stage]:
-    """Four stages. Prompts run through `context`, `prefill` tokens at a time, and generated tokens through `iterator`: two
-    graphs of the same weights, because an NPU wants every shape fixed."""
+    """Four stages. Prompts run through `context`, `prefill` tokens at a time, and generated tokens through `iterator`:
+    two graphs of the same weights, because an NPU wants every shape fixed."""
     shape = weights.shape
     states = [1, "sequence", shape.hidden]
 

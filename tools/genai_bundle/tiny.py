@@ -1,7 +1,7 @@
 """The tiny model: a llama of random weights, the same bytes for the same options.
 
-Only the generator of random numbers and exact arithmetic make the weights, no matrix product: BLAS sums in an order that
-depends on the CPU, and then the bytes would, too.
+Only the generator of random numbers and exact arithmetic make the weights, no matrix product: BLAS sums in an order
+that depends on the CPU, and then the bytes would, too.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import numpy as np
 from .tokenizer import byte_letters
 from .weights import Array, Layer, Shape, Source, SourceError, Vocabulary, Weights
 
-# Chosen among the first few hundred: over many prompts the best logit is never close to the second, so that the rounding of
-# one EP or another (fp16 on QNN) does not change the greedy text.
-DEFAULT_SEED = 13
+# The best of 8000: over five prompts (ASCII, umlauts and emoji, chat, many windows, one token) and 48 tokens of each,
+# the best logit is never closer than 0.1 to the second and the text varies, so that the rounding of one EP or another
+# (fp16 on QNN) does not change the greedy text.
+DEFAULT_SEED = 4503
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 PAD, BOS, EOS = 0, 1, 2
@@ -57,8 +58,8 @@ def tiny(seed: int, text: str, eos_after: int | None) -> Source:
 
 
 def _vocabulary(words: int) -> Vocabulary:
-    """All bytes, so that any text can be said, a few merges, so that tokens are not just bytes, and `words` words that no
-    merge makes: a prompt never ends in one, which is what lets them count."""
+    """All bytes, so that any text can be said, a few merges, so that tokens are not just bytes, and `words` words that
+    no merge makes: a prompt never ends in one, which is what lets them count."""
     letters = byte_letters()
     tokens = SPECIAL + [letters[byte] for byte in range(256)] + [merge.replace(" ", "") for merge in MERGES]
     tokens += [f"Ġw{number}" for number in range(1, words + 1)]
@@ -78,9 +79,9 @@ def _script(text: str, eos_after: int | None, first_word: int) -> list[int]:
 
 
 def _follow(script: list[int], embedding: Array, head: Array, bias: Array, loop: bool) -> None:
-    """Makes the head say `script` after any prompt: token k of it owns axis k of the hidden state, which the head's row of
-    token k + 1 reads. The first token is said when no axis is on: its bias beats 0 and loses against a row that reads its
-    axis."""
+    """Makes the head say `script` after any prompt: token k of it owns axis k of the hidden state, which the head's row
+    of token k + 1 reads. The first token is said when no axis is on: its bias beats 0 and loses against a row that
+    reads its axis."""
     strength = 40.0
     count = len(script)
     embedding[:, :count] = 0
@@ -89,16 +90,14 @@ def _follow(script: list[int], embedding: Array, head: Array, bias: Array, loop:
         embedding[token] = 0
         embedding[token, axis] = np.sqrt(np.float32(HIDDEN))
         bias[token] = 0
+        head[token] = 0
         if axis > 0 or loop:
-            head[token] = 0
-            head[token, axis - 1 if axis > 0 else count - 1] = strength / np.sqrt(np.float32(HIDDEN))
-        else:
-            head[token] = 0
+            head[token, (axis - 1) % count] = strength / np.sqrt(np.float32(HIDDEN))
     bias[script[0]] = strength * 0.6
 
 
 def _layer(random: np.random.Generator, shape: Shape, strength: float) -> Layer:
-    """One layer; sharp queries and keys make the attention look at few tokens, so that the text depends on the prompt."""
+    """One layer; sharp queries and keys make the attention look at few tokens: the text depends on the prompt."""
     q_width, kv_width = shape.heads * shape.head_size, shape.kv_heads * shape.head_size
     ones = np.ones(HIDDEN, np.float32)
     return Layer(

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def byte_letters() -> list[str]:
-    """The letter that stands for each byte in a byte-level vocabulary. Visible characters of Latin-1 stand for themselves;
-    the others are lifted, in order, to U+0100 and on, for a vocabulary file shall have no control characters."""
+    """The letter that stands for each byte in a byte-level vocabulary. Visible characters of Latin-1 stand for
+    themselves; the others are lifted, in order, to U+0100 and on: a vocabulary file has no control characters."""
     visible = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     letters, lifted = [], 0x100
     for byte in range(256):

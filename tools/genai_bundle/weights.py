@@ -53,7 +53,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A byte-level BPE vocabulary. `pad` must never occur in a prompt: genai tells the padding from the prompt by it."""
+    """A byte-level BPE vocabulary. `pad` must never occur in a prompt: genai tells the padding by it."""
 
     tokens: list[str]
     special: list[int]
