@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import NoReturn
 
-from . import config, gguf_source, layouts, tokenizer
+from . import config, gguf_source, tokenizer
 from .tiny import DEFAULT_SEED, tiny
 from .weights import Source, SourceError
 
@@ -77,6 +77,8 @@ def _check_layout(options: argparse.Namespace, slots: int, prefill: int) -> None
 
 
 def _write(folder: Path, source: Source, options: argparse.Namespace, slots: int, prefill: int) -> None:
+    from . import layouts  # brings onnx, which bad arguments need not wait for
+
     storage = layouts.Storage(options.store == "fp16", options.external_data)
     if options.layout == "pipeline":
         stages = layouts.write_pipeline(folder, source.weights, slots, prefill, storage)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .layouts import Stage
-from .weights import Source
+if TYPE_CHECKING:
+    from .layouts import Stage
+    from .weights import Source
 
 EP_STAGES = ("context", "iterator")  # the static ones; the others run on the CPU
 

@@ -16,7 +16,7 @@ INT64, INT32, FLOAT, HALF = TensorProto.INT64, TensorProto.INT32, TensorProto.FL
 
 @dataclass(frozen=True)
 class Storage:
-    """How the graphs go to disk. `external`: the least bytes of a weight beside its model; None: it depends on its size."""
+    """How the graphs go to disk. `external`: the least bytes of a weight beside its model; None: by its size."""
 
     half: bool
     external: int | None
