@@ -154,8 +154,7 @@ Result<const Json*> object_in(const Bundle& bundle, const Json& parent, const st
                               const std::string& where) {
   const Json* object = member(parent, key);
   if (object != nullptr && object->is_object()) return object;
-  const std::string problem =
-      object == nullptr ? "is missing" : fmt::format("is {}, not an object", kind_of(*object));
+  const std::string problem = object == nullptr ? "is missing" : fmt::format("is {}, not an object", kind_of(*object));
   return fail(ErrorCode::bad_input, fmt::format("{}: '{}' {}", util::quoted(bundle.config_path), where, problem),
               bundle.config_path, "correct the file, or export the bundle again");
 }

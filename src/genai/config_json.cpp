@@ -38,8 +38,10 @@ class ShapeScan {
   std::optional<Problem> scan(std::string_view text) {
     for (std::size_t i = 0; i < text.size(); ++i) {
       if (in_string_) {
-        if (text[i] == '\\') ++i;
-        else if (text[i] == '"') in_string_ = false;
+        if (text[i] == '\\')
+          ++i;
+        else if (text[i] == '"')
+          in_string_ = false;
       } else if (auto problem = step(text[i])) {
         return Problem{i, std::move(*problem)};
       }
@@ -85,7 +87,8 @@ Result<Json> parse_config(const std::filesystem::path& config_path, std::string_
                 fmt::format("{} holds {}, not an object", util::quoted(config_path), kind_of(document)), config_path,
                 "a genai_config.json starts with {\"model\": {...");
   } catch (const Json::parse_error& error) {
-    return not_json(config_path, text, {error.byte == 0 ? 0 : error.byte - 1, "invalid JSON: " + reason_of(error.what())});
+    return not_json(config_path, text,
+                    {error.byte == 0 ? 0 : error.byte - 1, "invalid JSON: " + reason_of(error.what())});
   } catch (const Json::exception& error) {  // a number that no double holds
     return fail(ErrorCode::bad_input,
                 fmt::format("{}: invalid JSON: {}", util::quoted(config_path), util::escape_to_line(error.what())),

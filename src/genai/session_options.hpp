@@ -17,7 +17,8 @@ struct SessionOptions {
   std::map<std::string, std::string> entries;
 };
 
-// A scalar as genai takes it, a string: "x", true -> "1", false -> "0", 2 and 2.0 -> "2". None for null, lists, objects.
+// A scalar as genai takes it, a string: "x", true -> "1", false -> "0", 2 and 2.0 -> "2". None for null, lists,
+// objects.
 [[nodiscard]] std::optional<std::string> as_option_text(const Json& value);
 
 // Whether genai reads the key itself ("log_id", "intra_op_num_threads", "provider_options"); it is then no entry.

@@ -90,15 +90,19 @@ class StageReader {
       return wrong(fmt::format("{}: '{}' is no file name", where, filename));
     }
     if (stdfs::path(filename).is_absolute()) {
-      return wrong(fmt::format("{}: 'filename' is absolute ('{}'); it must be relative to the bundle", where, filename));
+      return wrong(
+          fmt::format("{}: 'filename' is absolute ('{}'); it must be relative to the bundle", where, filename));
     }
-    if (leads_out(filename)) return wrong(fmt::format("{}: 'filename' leads out of the bundle ('{}')", where, filename));
+    if (leads_out(filename))
+      return wrong(fmt::format("{}: 'filename' leads out of the bundle ('{}')", where, filename));
     return filename;
   }
 
   [[nodiscard]] Result<void> check_model(const std::string& where, const stdfs::path& model) const {
     const auto stat = fs_.stat(model);
-    const std::string what = fmt::format("{}: {} of {}", util::quoted(bundle_.folder), util::quoted(model.lexically_relative(bundle_.folder)), util::escape_to_line(where));
+    const std::string what =
+        fmt::format("{}: {} of {}", util::quoted(bundle_.folder),
+                    util::quoted(model.lexically_relative(bundle_.folder)), util::escape_to_line(where));
     if (!stat && fs::is_not_found(stat.error())) {
       return fail(ErrorCode::not_found, what + " does not exist", model, "copy the whole bundle, or export it again");
     }
