@@ -117,7 +117,7 @@ class Patcher {
       for (const StageFile& file : replacements) {
         if (file.stage != stage.stage) continue;
         (*object)["filename"] = file.file;
-        if (file.disable_model_compile) stage.session_entries["session.disable_model_compile"] = "1";
+        if (file.disable_model_compile) stage.session_entries["session.disable_model_compile"] = std::string("1");
       }
       patch_stage(*object, &inherited, stage);
     }
