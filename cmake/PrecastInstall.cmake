@@ -8,7 +8,7 @@ include(CMakePackageConfigHelpers)
 file(GLOB PRECAST_API_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/*.cpp)
 add_library(precast_shared SHARED ${PRECAST_API_SOURCES} src/util/error.cpp src/compile/outcome.cpp)
 precast_options(precast_shared)
-target_link_libraries(precast_shared PRIVATE precast_session fmt::fmt-header-only)
+target_link_libraries(precast_shared PRIVATE precast_genai fmt::fmt-header-only)
 # Nothing of the archives' own is shown.
 target_link_options(precast_shared PRIVATE -Wl,--exclude-libs,ALL)
 set_target_properties(precast_shared PROPERTIES OUTPUT_NAME precast VERSION ${PROJECT_VERSION} SOVERSION 0

@@ -14,9 +14,10 @@ declare -A below=(
   [store]="util fs process model tensor ort identity store"
   [compile]="util fs process model tensor ort identity store compile"
   [session]="util fs process model tensor ort identity store compile session"
-  [api]="util fs process model tensor ort identity store compile session api"
-  [bench]="util fs process model tensor ort identity store compile session bench"
-  [cli]="util fs process model tensor ort identity store compile session bench cli"
+  [genai]="util fs process model tensor ort identity store compile session genai"
+  [api]="util fs process model tensor ort identity store compile session genai api"
+  [bench]="util fs process model tensor ort identity store compile session genai bench"
+  [cli]="util fs process model tensor ort identity store compile session genai bench cli"
 )
 bad=0
 checked=0
