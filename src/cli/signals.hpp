@@ -10,6 +10,12 @@ namespace precast::cli {
 // program then has 3 s to end its workers and clean up, after which (or at a second signal) it ends with 130.
 void handle_signals(Output& output, util::CancelToken& cancel);
 
+// While set, SIGINT cancels this token instead (once; then it is as ever). Null takes it back.
+void interrupt_instead(util::CancelToken* token);
+
+// The first signal leaves as much time to end as it takes; a second one ends the program.
+void end_without_haste();
+
 // Unblocks the signals, for becoming another program.
 void restore_signals();
 

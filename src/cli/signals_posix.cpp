@@ -21,6 +21,8 @@ constexpr std::time_t kCleanUpSeconds = 2;
 constexpr auto kOneSignal = std::chrono::seconds(1);
 constexpr int kHeld = -1;
 std::atomic<int> passed_to{0};
+std::atomic<util::CancelToken*> instead{nullptr};
+std::atomic<bool> no_haste{false};
 
 sigset_t handled_signals() {
   sigset_t set;
@@ -56,6 +58,10 @@ void wait_for_signals(Output& output, util::CancelToken& cancel) {
       pass_on(info);
       continue;
     }
+    if (util::CancelToken* const token = info.si_signo == SIGINT ? instead.exchange(nullptr) : nullptr) {
+      token->cancel();
+      continue;
+    }
     if (!cancel.cancelled()) {
       cancel.cancel();
       // Who sends one to the process and to its group means it once (timeout, service managers).
@@ -64,6 +70,7 @@ void wait_for_signals(Output& output, util::CancelToken& cancel) {
         const timespec step{0, 50'000'000};
         (void)sigtimedwait(&set, nullptr, &step);
       }
+      if (no_haste.load()) continue;  // the next one ends the program
       const timespec limit{kCleanUpSeconds, 0};
       (void)sigtimedwait(&set, nullptr, &limit);  // whichever it is, time is up
     }
@@ -80,6 +87,14 @@ void handle_signals(Output& output, util::CancelToken& cancel) {
   const sigset_t set = handled_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::thread([&output, &cancel] { wait_for_signals(output, cancel); }).detach();
+}
+
+void interrupt_instead(util::CancelToken* token) {
+  instead.store(token);
+}
+
+void end_without_haste() {
+  no_haste.store(true);
 }
 
 void restore_signals() {

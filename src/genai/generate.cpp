@@ -13,6 +13,8 @@ namespace precast::genai {
 
 namespace {
 
+constexpr std::string_view kPipelineType = "decoder-pipeline";
+
 std::chrono::nanoseconds steady_now() {
   return std::chrono::steady_clock::now().time_since_epoch();
 }
@@ -37,10 +39,17 @@ std::unexpected<Error> refuse(const char* field, const char* what) {
 
 // On a windowed pipeline the last window of a prompt is filled up with it.
 std::vector<std::string> pad_warnings(const Bundle& bundle, const std::vector<std::int32_t>& prompt) {
-  if (!bundle.sliding_window || !bundle.pad_token_id) return {};
+  if (!is_windowed_pipeline(bundle) || !bundle.pad_token_id) return {};
   const auto pad = static_cast<std::int32_t>(*bundle.pad_token_id);
   if (std::ranges::find(prompt, pad) == prompt.end()) return {};
   return {fmt::format("the prompt has the token {}, which is the bundle's pad_token_id: what comes may be wrong", pad)};
+}
+
+// genai fills the last window of a prompt up, and counts what it put there.
+std::uint64_t padded_length(const Bundle& bundle, std::uint64_t prompt_tokens) {
+  if (!is_windowed_pipeline(bundle) || bundle.sliding_window->window_size <= 0) return prompt_tokens;
+  const auto window = static_cast<std::uint64_t>(bundle.sliding_window->window_size);
+  return (prompt_tokens + window - 1) / window * window;
 }
 
 class Generating {
@@ -94,11 +103,12 @@ class Generating {
 
   [[nodiscard]] Result<void> check_length() const {
     const auto context = static_cast<std::uint64_t>(loaded_.context_length);
-    if (prompt_.size() < context) return {};
-    return fail(ErrorCode::bad_input,
-                fmt::format("the prompt has {} tokens, and the context {}: there is no room for an answer",
-                            prompt_.size(), context),
-                loaded_.bundle.config_path, "use a shorter prompt, or a bundle with a longer context");
+    if (padded_length(loaded_.bundle, prompt_.size()) < context) return {};
+    return fail(
+        ErrorCode::bad_input,
+        fmt::format("the prompt has {} tokens, and the context {}{}: there is no room for an answer", prompt_.size(),
+                    context, padded_length(loaded_.bundle, 1) > 1 ? " (whole windows are used up)" : ""),
+        loaded_.bundle.config_path, "use a shorter prompt, or a bundle with a longer context");
   }
 
   Result<void> start() {
@@ -106,10 +116,11 @@ class Generating {
     search.config = config_;
     const auto context = static_cast<std::uint64_t>(loaded_.context_length);
     search.max_length = max_length_of(loaded_.bundle.model_type, prompt_.size(), config_.max_new_tokens, context);
-    limit_ = std::min<std::uint64_t>(config_.max_new_tokens, search.max_length - prompt_.size());
+    const std::uint64_t used = padded_length(loaded_.bundle, prompt_.size());
+    limit_ = std::min<std::uint64_t>(config_.max_new_tokens, search.max_length - used);
     const std::uint64_t at_least =
         config_.ignore_eos ? limit_ : std::min<std::uint64_t>(config_.min_new_tokens, limit_);
-    search.min_length = at_least == 0 ? 0 : prompt_.size() + at_least;
+    search.min_length = at_least == 0 ? 0 : used + at_least;
     if (decodes_meanwhile()) {
       PRECAST_TRY_ASSIGN(stream_, loaded_.native.create_token_stream(loaded_.tokenizer));
     }
@@ -212,6 +223,10 @@ class Generating {
 
 }  // namespace
 
+bool is_windowed_pipeline(const Bundle& bundle) {
+  return bundle.model_type == kPipelineType && bundle.sliding_window;
+}
+
 Result<void> check_config(const GenerationConfig& config) {
   const auto positive = [](double value) { return std::isfinite(value) && value > 0; };
   if (config.max_new_tokens == 0) return refuse("max_new_tokens", "must be at least 1");
@@ -224,7 +239,7 @@ Result<void> check_config(const GenerationConfig& config) {
 
 std::uint64_t max_length_of(const std::string& model_type, std::uint64_t prompt_tokens, std::uint64_t max_new_tokens,
                             std::uint64_t context_length) {
-  if (model_type == "decoder-pipeline") return context_length;
+  if (model_type == kPipelineType) return context_length;
   return std::min(prompt_tokens + max_new_tokens, context_length);
 }
 

@@ -23,6 +23,9 @@ struct LoadedModel {
   const util::CancelToken* cancel = nullptr;
 };
 
+// A pipeline that computes prompts in windows of a fixed size, which it fills up with pad_token_id.
+[[nodiscard]] bool is_windowed_pipeline(const Bundle& bundle);
+
 // bad_input naming the field.
 [[nodiscard]] Result<void> check_config(const GenerationConfig& config);
 

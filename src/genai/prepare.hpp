@@ -74,8 +74,9 @@ struct PreparedBundle {
   [[nodiscard]] bool any_compiled() const;
 };
 
-// Called when a stage's compile reaches something; from several threads.
-using StageObserver = std::function<void(const std::string& stage, const compile::Progress&)>;
+// Called when a stage's compile reaches something, and with null when it is done; from several threads. An empty name
+// is the bundle itself, which is being loaded.
+using StageObserver = std::function<void(const std::string& stage, const compile::Progress*)>;
 
 // `on_cpu`: stages whose originals do not load on their EP. Errors: bad input, an EP that is not there, cancellation,
 // and with `require_compiled` whatever a stage failed of. All name the stage.

@@ -122,8 +122,10 @@ class Stages {
     const compile::Request request =
         request_for(opened_, options_, opened_.bundle.stages[at], opened_.route.stages[at]);
     compile::Observer observer;
-    if (observer_) observer = [&](const compile::Progress& progress) { observer_(stage.name, progress); };
-    PRECAST_TRY_ASSIGN(auto resolution, resolver_.resolve(request, observer));
+    if (observer_) observer = [&](const compile::Progress& progress) { observer_(stage.name, &progress); };
+    auto resolved = resolver_.resolve(request, observer);
+    if (observer_) observer_(stage.name, nullptr);
+    PRECAST_TRY_ASSIGN(auto resolution, std::move(resolved));
     stage.outcome = outcome_of(resolution);
     stage.reason = resolution.reason;
     if (resolution.compiled_model()) stage.nodes = nodes_of(resolver_.services().file_system, resolution);
