@@ -44,7 +44,7 @@ Result<stdfs::path> absolute_folder(const stdfs::path& path) {
 }
 
 Result<stdfs::path> folder_of(fs::FileSystem& fs, const stdfs::path& path) {
-  PRECAST_TRY_ASSIGN(const stdfs::path folder, absolute_folder(path));
+  PRECAST_TRY_ASSIGN(stdfs::path folder, absolute_folder(path));
   const auto stat = fs.stat(folder);
   if (!stat && fs::is_not_found(stat.error())) {
     return fail(ErrorCode::not_found, fmt::format("the bundle {} does not exist", util::quoted(path)), folder,

@@ -133,7 +133,7 @@ std::string dump_config(const Json& document) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void Notes::add(std::string note) {
+void Notes::add(std::string_view note) {
   if (notes_.size() < kMostNotes) notes_.push_back(util::escape_to_line(note));
   if (notes_.size() == kMostNotes) notes_.emplace_back("and more like these");
 }

@@ -34,7 +34,7 @@ using Json = nlohmann::ordered_json;
 // Sentences for -v. Stops after some, so that a hostile config cannot fill memory.
 class Notes {
  public:
-  void add(std::string note);
+  void add(std::string_view note);
   [[nodiscard]] std::vector<std::string> take() { return std::move(notes_); }
 
  private:
