@@ -42,7 +42,7 @@ void add_bundle_options(CLI::App& command, BundleOptions& options) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31));
 }
 
-Result<genai::SessionOptions> make_session_options(const BundleOptions& options, const GlobalOptions& globals) {
+Result<genai::LoadOptions> make_load_options(const BundleOptions& options, const GlobalOptions& globals) {
   CompileOptions compiling;
   compiling.embed = options.embed;
   compiling.compile_timeout = options.compile_timeout;
@@ -50,7 +50,7 @@ Result<genai::SessionOptions> make_session_options(const BundleOptions& options,
   compiling.rebuild = options.rebuild;
   compiling.no_cache = options.no_cache;
   compiling.retry_failed = options.retry_failed;
-  genai::SessionOptions session;
+  genai::LoadOptions session;
   session.bundle = options.bundle;
   session.prepare.ep = options.ep;
   session.prepare.device = options.device;
@@ -85,7 +85,7 @@ void StageProgress::update(const std::string& stage, const compile::Progress* pr
 
 Result<std::shared_ptr<genai::Session>> load_session(Context& context, const BundleOptions& options,
                                                      bool forbid_cpu_fallback) {
-  PRECAST_TRY_ASSIGN(auto wanted, make_session_options(options, context.options));
+  PRECAST_TRY_ASSIGN(auto wanted, make_load_options(options, context.options));
   wanted.prepare.forbid_cpu_fallback |= forbid_cpu_fallback;
   PRECAST_TRY_ASSIGN(compile::Resolver* const resolver, context.resolver(options.compile && !options.no_cache));
   auto session = std::make_shared<genai::Session>(*resolver, std::move(wanted));

@@ -36,7 +36,7 @@ std::vector<std::string> pad_warnings(const Bundle& bundle) {
 }  // namespace
 
 struct Session::State {
-  State(compile::Resolver& given, SessionOptions wanted) : resolver(given), options(std::move(wanted)) {}
+  State(compile::Resolver& given, LoadOptions wanted) : resolver(given), options(std::move(wanted)) {}
 
   // Everything that goes when it is unloaded; in this order from the end.
   struct Loaded {
@@ -58,7 +58,7 @@ struct Session::State {
   Result<LoadedModel> ready();
 
   compile::Resolver& resolver;
-  SessionOptions options;
+  LoadOptions options;
   std::optional<Loaded> loaded;
 };
 
@@ -185,7 +185,7 @@ Result<LoadedModel> Session::State::ready() {
                      loaded->context_length, loaded->chat_template, resolver.services().cancel};
 }
 
-Session::Session(compile::Resolver& resolver, SessionOptions options)
+Session::Session(compile::Resolver& resolver, LoadOptions options)
     : state_(std::make_unique<State>(resolver, std::move(options))) {}
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;

@@ -11,7 +11,7 @@
 
 namespace precast::genai {
 
-struct SessionOptions {
+struct LoadOptions {
   std::filesystem::path bundle;
   PrepareOptions prepare;
   std::optional<std::int64_t> context_length;  // instead of the bundle's own
@@ -30,7 +30,7 @@ struct LoadTimings {           // milliseconds
 
 class Session {
  public:
-  Session(compile::Resolver& resolver, SessionOptions options);
+  Session(compile::Resolver& resolver, LoadOptions options);
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
