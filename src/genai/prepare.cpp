@@ -87,6 +87,17 @@ std::set<stdfs::path> replaced_files(const OpenedBundle& opened, const PreparedB
   return replaced;
 }
 
+// QNN finds no backend of its own where there is no Snapdragon. A bare name, so that the bundle can be moved.
+void name_backend(fs::FileSystem& fs, const ort::FoundEp& ep, StageRoute& stage) {
+  constexpr const char* kBackend = "libQnnHtp.so";
+  if (ep.name != "QNNExecutionProvider" || stage.options.contains("backend_path")) return;
+  if (stage.options.contains("backend_type") || !fs::exists(fs, ep.library.parent_path() / kBackend)) return;
+  stage.options["backend_path"] = kBackend;
+  for (Provider& provider : stage.providers) {
+    if (provider.ep == ep.name) provider.options["backend_path"] = kBackend;
+  }
+}
+
 class Preparing {
  public:
   Preparing(compile::Resolver& resolver, const OpenedBundle& opened, const PrepareOptions& options)
@@ -190,25 +201,25 @@ Result<OpenedBundle> open_bundle(fs::FileSystem& fs, const stdfs::path& path, co
   return opened;
 }
 
-Result<void> find_eps(fs::FileSystem& fs, ort::Catalog& catalog, const OpenedBundle& opened) {
+Result<void> find_eps(fs::FileSystem& fs, ort::Catalog& catalog, OpenedBundle& opened) {
+  std::map<std::string, const ort::FoundEp*> found;
   std::map<std::string, stdfs::path> libraries;
-  for (const StageRoute& stage : opened.route.stages) {
-    if (stage.ep.empty() || libraries.contains(stage.ep)) continue;
-    const bool requested = stage.ep == opened.route.requested_ep;
-    const ort::EpReference reference{stage.ep, requested ? opened.route.requested_source : std::string()};
-    PRECAST_TRY_ASSIGN(const ort::FoundEp* const found, ort::select_ep(catalog.found(), reference));
-    libraries[stage.ep] = found->library;
-  }
-  PRECAST_TRY(check_options(fs, opened.route, libraries));
-  for (const StageRoute& stage : opened.route.stages) {
+  for (StageRoute& stage : opened.route.stages) {
     if (stage.ep.empty()) continue;
     const bool requested = stage.ep == opened.route.requested_ep;
     const ort::EpReference reference{stage.ep, requested ? opened.route.requested_source : std::string()};
-    PRECAST_TRY_ASSIGN(const ort::FoundEp* const found, ort::select_ep(catalog.found(), reference));
-    PRECAST_TRY_ASSIGN(const ort::EpDescription description, catalog.describe(*found));
+    PRECAST_TRY_ASSIGN(const ort::FoundEp* const ep, ort::select_ep(catalog.found(), reference));
+    found[stage.ep] = ep;
+    libraries[stage.ep] = ep->library;
+    name_backend(fs, *ep, stage);
+  }
+  PRECAST_TRY(check_options(fs, opened.route, libraries));
+  for (const auto& [name, ep] : found) {
+    PRECAST_TRY_ASSIGN(const ort::EpDescription description, catalog.describe(*ep));
     if (!description.devices.empty()) continue;
+    const auto stage = std::ranges::find(opened.route.stages, name, &StageRoute::ep);
     return fail(ErrorCode::ep_unavailable,
-                "stage " + util::quoted(stage.stage) + ": EP " + stage.ep + " has no device that it can use here",
+                "stage " + util::quoted(stage->stage) + ": EP " + name + " has no device that it can use here",
                 opened.bundle.folder, "precast eps shows which EPs have devices here, and precast doctor why not");
   }
   return {};

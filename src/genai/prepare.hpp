@@ -59,8 +59,9 @@ struct OpenedBundle {
 [[nodiscard]] Result<OpenedBundle> open_bundle(fs::FileSystem& fs, const std::filesystem::path& path,
                                                const PrepareOptions& options);
 
-// ep_unavailable: an EP of the route is not here, cannot be registered, or has no device here.
-[[nodiscard]] Result<void> find_eps(fs::FileSystem& fs, ort::Catalog& catalog, const OpenedBundle& opened);
+// QNN's stages get the name of their backend where none is given. ep_unavailable: an EP of the route is not here, cannot
+// be registered, or has no device here.
+[[nodiscard]] Result<void> find_eps(fs::FileSystem& fs, ort::Catalog& catalog, OpenedBundle& opened);
 
 struct PreparedBundle {
   std::filesystem::path folder;  // what genai loads: the original, a derived bundle in the store, or a private view
