@@ -35,8 +35,7 @@ struct BundleOptions {
 
 // With the positional argument BUNDLE.
 void add_bundle_options(CLI::App& command, BundleOptions& options);
-[[nodiscard]] Result<genai::LoadOptions> make_load_options(const BundleOptions& options,
-                                                                 const GlobalOptions& globals);
+[[nodiscard]] Result<genai::LoadOptions> make_load_options(const BundleOptions& options, const GlobalOptions& globals);
 
 // The lines for people of stages that are compiled side by side.
 class StageProgress {

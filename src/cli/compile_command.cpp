@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/bundle_compile.hpp"
 #include "cli/command.hpp"
 #include "cli/compile_options.hpp"
 #include "cli/exit_code.hpp"
@@ -24,6 +25,7 @@ struct Options {
   PublishOptions publish;
   unsigned jobs = 0;
   bool share_weights = false;
+  bool timeout_given = false;
 };
 
 struct Answer {
@@ -207,7 +209,17 @@ Result<void> check_sharing(const Options& options) {
               "say with --output-dir where the compiled models go");
 }
 
+// A folder is a bundle; so is the configuration in it.
+bool is_bundle(const std::string& path) {
+  std::error_code ignored;  // what cannot be looked at is a model that cannot be read
+  return std::filesystem::is_directory(path, ignored) || std::filesystem::path(path).filename() == genai::kConfigName;
+}
+
 int run_compile(Context& context, const Options& options) {
+  if (std::ranges::any_of(options.models, is_bundle)) {
+    return compile_bundle(context, {options.models, options.compile, options.publish, options.jobs,
+                                    options.share_weights, options.timeout_given});
+  }
   auto request = make_request(options.compile, context.options);
   if (!request) return report_error(context, "compile", request.error());
   if (const auto checked = check_publish_options(options.publish, options.models); !checked) {
@@ -252,7 +264,9 @@ void add_compile_command(CLI::App& app, Body& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("compile", "Make sure that a valid compiled model is in the store");
   command->fallthrough();
-  command->add_option("MODEL", options->models, "ONNX models")->required()->type_name("FILE");
+  command->add_option("MODEL", options->models, "ONNX models, or one bundle (a folder with genai_config.json)")
+      ->required()
+      ->type_name("FILE");
   add_compile_options(*command, options->compile);
   add_publish_options(*command, options->publish);
   command->add_option("-j,--jobs", options->jobs, "Models compiled at the same time (default: as many as cores)")
@@ -266,11 +280,13 @@ void add_compile_command(CLI::App& app, Body& chosen) {
       "  precast compile model.onnx --ep openvino -o model_ctx.onnx\n"
       "  precast compile model.onnx --ep openvino --no-cache --output-dir compiled\n"
       "  precast compile prefill.onnx decode.onnx --ep qnn --ep-options soc_model=60 --share-weights --output-dir out\n"
-      "  precast compile *.onnx --ep openvino --jobs 2 --output-dir compiled --json\n\n"
+      "  precast compile *.onnx --ep openvino --jobs 2 --output-dir compiled --json\n"
+      "  precast compile bundle -o bundle_compiled     all stages of a bundle that name an EP; -o is a folder then\n\n"
       "Exit codes: 0 hit, compiled or precompiled; 1 failed; 2 bad input; 3 EP not available; 5 nothing to compile;\n"
       "6 timed out; 7 the cache cannot work (--strict); 130 interrupted.");
-  command->callback([options, &chosen] {
+  command->callback([options, command, &chosen] {
     options->publish.models = options->models;
+    options->timeout_given = command->count("--compile-timeout") > 0;
     chosen = [options](Context& context) { return run_compile(context, *options); };
   });
 }

@@ -73,6 +73,11 @@ void Output::note(std::string_view text) {
   if (!quiet) line(text);
 }
 
+void Output::prompt(std::string_view text) {
+  const std::lock_guard guard(mutex_);
+  (void)write_all(STDERR_FILENO, text);  // without stderr there is nobody to ask
+}
+
 void Output::warn(std::string_view text) {
   line((color ? "\x1b[33mprecast: warning:\x1b[0m " : "precast: warning: ") + std::string(text));
 }

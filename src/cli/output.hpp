@@ -30,6 +30,7 @@ class Output {
   void note(std::string_view text);                   // a line for people; not under --quiet
   void warn(std::string_view text);                   // "precast: warning: ..."
   void error(const Error& error);                     // message and hint; on stdout as JSON by the caller
+  void prompt(std::string_view text);                 // as it is, for who sits at a terminal
   // A line that is overwritten by the next one on a terminal; with `final` it stays.
   void status(std::string_view text, bool final);
   [[nodiscard]] bool terminal() const { return terminal_; }

@@ -15,7 +15,6 @@ namespace stdfs = std::filesystem;
 using Evidence = std::vector<identity::FileEvidence>;
 
 constexpr int kAttempts = 3;
-constexpr std::uint32_t kFolderMode = 0700;
 
 Result<Evidence> evidence_of(store::Store& store, const BundleRecipe& recipe) {
   std::vector<stdfs::path> paths;
@@ -47,44 +46,6 @@ store::Marker marker_of(const BundleRecipe& recipe, const Evidence& evidence) {
   return marker;
 }
 
-class Assembly {
- public:
-  Assembly(store::Store& store, const BundleRecipe& recipe, stdfs::path root)
-      : store_(store), fs_(store.file_system()), recipe_(recipe), root_(std::move(root)) {}
-
-  Result<void> run() {
-    PRECAST_TRY(fs_.make_directory(root_, kFolderMode));
-    for (const BundleFile& file : recipe_.files) {
-      PRECAST_TRY_ASSIGN(const stdfs::path to, place(file.name));
-      PRECAST_TRY(fs_.clone(file.from, to));
-    }
-    for (const StoredStage& stage : recipe_.stages) {
-      for (const store::Artifact& artifact : stage.artifacts) {
-        PRECAST_TRY_ASSIGN(const stdfs::path to, place(stage.place / artifact.path));
-        PRECAST_TRY(put_stored(stage.folder / artifact.path, to));
-      }
-    }
-    return fs::write_file_atomically(fs_, root_ / "genai_config.json", recipe_.config, fs::Durability::none);
-  }
-
- private:
-  Result<stdfs::path> place(const stdfs::path& name) {
-    stdfs::path to = root_ / name;
-    PRECAST_TRY(fs::make_directories(fs_, to.parent_path(), kFolderMode, fs::Durability::none));
-    return to;
-  }
-  // A second name; where the file system has none, a copy.
-  Result<void> put_stored(const stdfs::path& from, const stdfs::path& to) {
-    if (fs_.link(from, to)) return {};
-    return fs_.clone(from, to);
-  }
-
-  store::Store& store_;
-  fs::FileSystem& fs_;
-  const BundleRecipe& recipe_;
-  stdfs::path root_;
-};
-
 DerivedBundle found(store::Hit hit, bool made) {
   stdfs::path folder = hit.folder / store::kBundleFolder;
   return {.hit = std::move(hit), .folder = std::move(folder), .made = made};
@@ -105,7 +66,7 @@ void record_use(store::Store& store, const store::Marker& marker) {
 Result<std::optional<DerivedBundle>> make(store::Store& store, const BundleRecipe& recipe, const store::Marker& marker,
                                           const Evidence& before) {
   PRECAST_TRY_ASSIGN(store::Work work, store.begin_work());
-  PRECAST_TRY(Assembly(store, recipe, work.output_folder() / store::kBundleFolder).run());
+  PRECAST_TRY(assemble(store.file_system(), recipe, work.output_folder() / store::kBundleFolder, StoredFiles::link));
   PRECAST_TRY_ASSIGN(const Evidence after, evidence_of(store, recipe));
   if (after != before) return std::optional<DerivedBundle>();
   PRECAST_TRY_ASSIGN(auto committed, store.commit_bundle(std::move(work), marker));

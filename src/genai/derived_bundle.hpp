@@ -7,31 +7,11 @@
 
 #include <filesystem>
 #include <functional>
-#include <string>
-#include <vector>
 
-#include "genai/bundle_files.hpp"
+#include "genai/bundle_recipe.hpp"
 #include "store/store.hpp"
 
 namespace precast::genai {
-
-// A compiled stage; its generation's lease is the caller's.
-struct StoredStage {
-  std::filesystem::path place;   // its folder in the bundle: "precast/1-context"
-  std::filesystem::path folder;  // its generation's
-  std::string key;
-  std::string generation;
-  std::vector<store::Artifact> artifacts;
-};
-
-struct BundleRecipe {
-  std::filesystem::path original;  // the bundle's folder, absolute
-  std::string config;              // of genai_config.json
-  std::vector<StoredStage> stages;
-  std::vector<BundleFile> files;  // the rest, without genai_config.json
-  std::string ep;                 // for people: of the first compiled stage
-  std::string device;             // cpu, gpu, npu
-};
 
 struct DerivedBundle {
   store::Hit hit;                // with its lease

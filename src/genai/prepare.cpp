@@ -98,6 +98,13 @@ void name_backend(fs::FileSystem& fs, const ort::FoundEp& ep, StageRoute& stage)
   }
 }
 
+// Where all devices of an EP are of one class, that is what binds, whatever a library's name says (QNN's simulator).
+void bind_device(Route& route, const ort::EpDescription& ep) {
+  const ort::DeviceClass first = ep.devices.front().device_class;
+  const bool all = std::ranges::all_of(ep.devices, [&](const auto& device) { return device.device_class == first; });
+  if (all) route.effective_device = first;
+}
+
 class Preparing {
  public:
   Preparing(compile::Resolver& resolver, const OpenedBundle& opened, const PrepareOptions& options)
@@ -112,6 +119,7 @@ class Preparing {
       prepared.is_original = true;
       return {};
     }
+    PRECAST_TRY(write_recipe(prepared));
     return can_store(prepared) ? derive(prepared) : view(prepared);
   }
 
@@ -123,8 +131,8 @@ class Preparing {
     });
   }
 
-  Result<void> derive(PreparedBundle& prepared) {
-    BundleRecipe recipe;
+  Result<void> write_recipe(PreparedBundle& prepared) {
+    BundleRecipe& recipe = prepared.recipe.emplace();
     recipe.original = opened_.bundle.folder;
     PRECAST_TRY_ASSIGN(recipe.files,
                        files_of_bundle(fs_, opened_.bundle.folder, replaced_files(opened_, prepared, fs_)));
@@ -144,10 +152,25 @@ class Preparing {
     PRECAST_TRY_ASSIGN(const auto config, patched_config(opened_.bundle, prepared.route, replacements));
     if (!config) return fail(ErrorCode::internal, "a compiled bundle has the configuration of its original");
     recipe.config = *config;
+    return {};
+  }
+
+  // A private generation is described by no marker.
+  Result<std::vector<store::Artifact>> artifacts_of(const compile::Resolution& resolution) {
+    if (!resolution.artifacts.empty()) return resolution.artifacts;
+    PRECAST_TRY_ASSIGN(const auto entries, fs_.list(resolution.path.parent_path()));
+    std::vector<store::Artifact> artifacts;
+    for (const fs::DirEntry& entry : entries) {
+      if (entry.name != store::kLogName) artifacts.push_back({entry.name, 0, {}});
+    }
+    return artifacts;
+  }
+
+  Result<void> derive(PreparedBundle& prepared) {
     fs::Lock::WaitOptions wait;
     wait.timeout = options_.request.lock_timeout;
     wait.cancel = services_.cancel;
-    PRECAST_TRY_ASSIGN(prepared.derived, derive_bundle(*services_.store, recipe, wait));
+    PRECAST_TRY_ASSIGN(prepared.derived, derive_bundle(*services_.store, *prepared.recipe, wait));
     prepared.folder = prepared.derived->folder;
     return {};
   }
@@ -216,7 +239,10 @@ Result<void> find_eps(fs::FileSystem& fs, ort::Catalog& catalog, OpenedBundle& o
   PRECAST_TRY(check_options(fs, opened.route, libraries));
   for (const auto& [name, ep] : found) {
     PRECAST_TRY_ASSIGN(const ort::EpDescription description, catalog.describe(*ep));
-    if (!description.devices.empty()) continue;
+    if (!description.devices.empty()) {
+      if (name == opened.route.effective_ep) bind_device(opened.route, description);
+      continue;
+    }
     const auto stage = std::ranges::find(opened.route.stages, name, &StageRoute::ep);
     return fail(ErrorCode::ep_unavailable,
                 "stage " + util::quoted(stage->stage) + ": EP " + name + " has no device that it can use here",

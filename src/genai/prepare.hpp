@@ -59,14 +59,15 @@ struct OpenedBundle {
 [[nodiscard]] Result<OpenedBundle> open_bundle(fs::FileSystem& fs, const std::filesystem::path& path,
                                                const PrepareOptions& options);
 
-// QNN's stages get the name of their backend where none is given. ep_unavailable: an EP of the route is not here, cannot
-// be registered, or has no device here.
+// QNN's stages get the name of their backend where none is given. ep_unavailable: an EP of the route is not here,
+// cannot be registered, or has no device here.
 [[nodiscard]] Result<void> find_eps(fs::FileSystem& fs, ort::Catalog& catalog, OpenedBundle& opened);
 
 struct PreparedBundle {
   std::filesystem::path folder;  // what genai loads: the original, a derived bundle in the store, or a private view
   bool is_original = false;
-  std::vector<PreparedStage> stages;  // as in the bundle
+  std::vector<PreparedStage> stages;   // as in the bundle
+  std::optional<BundleRecipe> recipe;  // where a stage is compiled: what it is put together from
   std::optional<DerivedBundle> derived;
   std::shared_ptr<compile::WorkFolder> view;
   Route route;  // with what did not work out taken back

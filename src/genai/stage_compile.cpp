@@ -46,7 +46,6 @@ compile::Request request_for(const OpenedBundle& opened, const PrepareOptions& o
   request.target.device = device_of(opened, route);
   request.target.provider_options = route.options;
   for (const auto& [key, value] : route.session_entries) request.session.config_entries[key] = value;
-  request.accept_private = true;
   return request;
 }
 

@@ -1,0 +1,155 @@
+#include "cli/bundle_compile.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/bundle_options.hpp"
+#include "cli/command.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/result_json.hpp"
+#include "genai/publish_bundle.hpp"
+#include "identity/links.hpp"
+#include "util/text.hpp"
+#include "util/try.hpp"
+
+namespace precast::cli {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::chrono::seconds kStageTimeout{300};
+
+Result<void> check_options(const BundleCompile& command) {
+  const auto refuse = [&](const char* what, const char* hint) {
+    return fail(ErrorCode::bad_input, what, command.paths.front(), hint);
+  };
+  if (command.paths.size() > 1) return refuse("a bundle is compiled alone", "give one folder");
+  if (!command.compile.ep_options.empty() || !command.compile.ep_option_files.empty()) {
+    return refuse("--ep-options is for models: a bundle's stages have their own in genai_config.json",
+                  "put them into the stage's provider_options");
+  }
+  if (!command.compile.session_options.empty()) {
+    return refuse("--session-options is for models: a bundle's stages have their own in genai_config.json",
+                  "put them into the stage's session_options");
+  }
+  if (!command.compile.free_dimensions.empty()) {
+    return refuse("--free-dimension is for models", "make the bundle with fixed shapes");
+  }
+  if (command.share_weights) return refuse("--share-weights is for models", "leave it out");
+  if (!command.publish.output_dir.empty()) return refuse("--output-dir is for models", "give the folder with -o DIR");
+  if (command.publish.overwrite && command.publish.output.empty()) {
+    return refuse("--overwrite has nothing to overwrite", "give -o DIR");
+  }
+  if (command.compile.no_cache && command.publish.output.empty()) {
+    return refuse("compile --no-cache would keep nothing",
+                  "leave --no-cache out, or say with -o where the compiled bundle goes");
+  }
+  return {};
+}
+
+Result<genai::PrepareOptions> prepare_options(Context& context, const BundleCompile& command) {
+  genai::PrepareOptions options;
+  options.compile = true;
+  options.ep = command.compile.ep;
+  options.device = command.compile.device;
+  options.jobs = command.jobs;
+  PRECAST_TRY_ASSIGN(options.request, make_request(command.compile, context.options));
+  if (!command.timeout_given) options.request.compile_timeout = kStageTimeout;
+  options.request.accept_private = !command.publish.output.empty();
+  return options;
+}
+
+genai::PublishBundle publish_request(Context& context, const BundleCompile& command, const genai::Bundle& bundle) {
+  genai::PublishBundle request;
+  request.output = identity::logical_absolute(command.publish.output).lexically_normal();
+  if (!request.output.has_filename()) request.output = request.output.parent_path();
+  request.original = bundle.folder;
+  request.store = store::default_root(context.options.cache_dir);
+  request.overwrite = command.publish.overwrite;
+  request.cancel = &context.cancel;
+  return request;
+}
+
+struct Done {
+  genai::PreparedBundle prepared;
+  std::optional<genai::PublishedBundle> published;
+};
+
+Result<Done> run(Context& context, const BundleCompile& command) {
+  PRECAST_TRY(check_options(command));
+  PRECAST_TRY_ASSIGN(const auto options, prepare_options(context, command));
+  fs::FileSystem& fs = context.file_system();
+  PRECAST_TRY_ASSIGN(auto opened, genai::open_bundle(fs, command.paths.front(), options));
+  const bool publishes = !command.publish.output.empty();
+  const auto publishing = publish_request(context, command, opened.bundle);
+  if (publishes) PRECAST_TRY(genai::check_bundle_output(fs, publishing));
+  PRECAST_TRY_ASSIGN(compile::Resolver* const resolver, context.resolver(!command.compile.no_cache));
+  PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, context.catalog());
+  PRECAST_TRY(genai::find_eps(fs, *catalog, opened));
+  Done done;
+  {
+    StageProgress progress(context.output, command.paths.front());
+    PRECAST_TRY_ASSIGN(done.prepared, genai::prepare_bundle(*resolver, opened, options, progress.observer()));
+  }
+  if (publishes && done.prepared.any_compiled()) {
+    PRECAST_TRY_ASSIGN(done.published, genai::publish_bundle(fs, done.prepared, publishing));
+  } else if (publishes) {
+    context.output.warn("nothing is published for " + util::quoted(command.paths.front()) + ": no stage is compiled");
+  }
+  return done;
+}
+
+// The first stage's that is not well; where none names an EP there was nothing to compile.
+int code_of(const genai::PreparedBundle& prepared, bool strict) {
+  bool any = false;
+  for (const genai::PreparedStage& stage : prepared.stages) {
+    if (!stage.resolution) continue;
+    const bool good = stage.outcome != genai::StageOutcome::failed && stage.outcome != genai::StageOutcome::original;
+    if (!good) return exit_code_of(*stage.resolution, strict);
+    any = true;
+  }
+  return any ? kDone : kNothingToCompile;
+}
+
+json json_of(const genai::PreparedStage& stage) {
+  json result = stage.resolution ? to_json(*stage.resolution, {})
+                                 : json{{"outcome", "nothing_to_compile"}, {"reason", stage.reason}};
+  result["stage"] = util::escape_invalid_utf8(stage.name);
+  const bool failed = stage.outcome == genai::StageOutcome::failed;
+  if (failed && stage.resolution->error) result["error"] = to_json(*stage.resolution->error);
+  return result;
+}
+
+// A private view ends with this process.
+json bundle_path(const Done& done) {
+  if (done.published) return path_text(done.published->folder);
+  if (done.prepared.view) return nullptr;
+  return path_text(done.prepared.folder);
+}
+
+}  // namespace
+
+int compile_bundle(Context& context, const BundleCompile& command) {
+  const auto done = run(context, command);
+  if (!done) return report_error(context, "compile", done.error());
+  say_stages(context, done->prepared);
+  for (const std::string& warning : done->prepared.warnings) context.output.warn(warning);
+  if (done->published) {
+    context.output.note((done->published->written ? "published: " : "published before: ") +
+                        util::quoted(done->published->folder));
+  } else if (done->prepared.derived) {
+    context.output.note("bundle: " + util::quoted(done->prepared.folder));
+  }
+  if (context.output.json) {
+    json document = cli::document("compile");
+    document["results"] = json::array();
+    for (const genai::PreparedStage& stage : done->prepared.stages) document["results"].push_back(json_of(stage));
+    document["bundle_path"] = bundle_path(*done);
+    document["published"] = done->published ? json(path_text(done->published->folder)) : json(nullptr);
+    add_route_json(document, done->prepared);
+    context.output.machine_json(document);
+  }
+  return code_of(done->prepared, context.options.strict);
+}
+
+}  // namespace precast::cli
