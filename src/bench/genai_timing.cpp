@@ -12,7 +12,9 @@ std::optional<double> per_second(std::uint64_t tokens, double milliseconds) {
 
 }  // namespace
 
-std::string_view to_string(RequestKind kind) { return kind == RequestKind::warmup ? "warmup" : "timed"; }
+std::string_view to_string(RequestKind kind) {
+  return kind == RequestKind::warmup ? "warmup" : "timed";
+}
 
 std::string_view to_string(FinishReason reason) {
   switch (reason) {

@@ -12,7 +12,9 @@
 namespace precast::bench {
 namespace {
 
-std::optional<double> finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
+std::optional<double> finite(double value) {
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
 
 struct Moments {
   double mean = 0;

@@ -28,7 +28,7 @@ struct Summary {
   std::optional<double> p95;
   std::optional<double> p99;
   std::optional<double> variation;  // coefficient of variation: std / |mean|; no mean of 0
-  std::string note;                 // which percentiles n is too small for ("3 samples are too few for p90, ..."), or empty
+  std::string note;  // which percentiles n is too small for ("3 samples are too few for p90, ..."), or empty
 };
 
 // Samples that are not finite are left out.
