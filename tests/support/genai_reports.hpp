@@ -62,8 +62,8 @@ inline GenaiReport full_genai_report() {
                     .key = "ab12",
                     .generation = "0c6ba3c4",
                     .compile_ms = 400};
-  report.environment = {.os = "Linux", .cpu = "a CPU", .ort = "1.32.0", .genai = "0.18.0", .ep_version = "1.8.1",
-                        .driver = "32.0"};
+  report.environment = {
+      .os = "Linux", .cpu = "a CPU", .ort = "1.32.0", .genai = "0.18.0", .ep_version = "1.8.1", .driver = "32.0"};
   return report;
 }
 
