@@ -38,7 +38,7 @@ void HwMonitor::start() {
   try {
     thread_ = std::thread([this] { sample_until_stopped(); });
   } catch (const std::system_error&) {
-    // The readings at start and end still give the means.
+    thread_ = {};  // the readings at start and end still give the means
   }
 }
 

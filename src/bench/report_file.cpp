@@ -66,8 +66,7 @@ Result<std::filesystem::path> write_default(fs::FileSystem& fs, const util::Cloc
   const std::string stem =
       fmt::format("{:%Y%m%d-%H%M%S}", fmt::gmtime(static_cast<std::time_t>(now.time_since_epoch().count())));
   for (int number = 1; number <= kMostSuffixes; ++number) {
-    const std::filesystem::path path =
-        folder / (number == 1 ? stem + ".json" : fmt::format("{}-{}.json", stem, number));
+    std::filesystem::path path = folder / (number == 1 ? stem + ".json" : fmt::format("{}-{}.json", stem, number));
     PRECAST_TRY_ASSIGN(const bool written, write_new(fs, path, text));
     if (written) return path;
   }

@@ -28,7 +28,7 @@ std::string indented(Rows rows) {
   return util::format_table(std::move(rows));
 }
 
-std::string or_dash(std::string value) {
+std::string or_dash(const std::string& value) {
   return value.empty() ? "-" : value;
 }
 
