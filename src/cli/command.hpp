@@ -22,6 +22,7 @@ void add_resolve_command(CLI::App& app, Body& chosen);
 void add_run_command(CLI::App& app, Body& chosen);
 void add_generate_command(CLI::App& app, Body& chosen);
 void add_chat_command(CLI::App& app, Body& chosen);
+void add_perf_command(CLI::App& app, Body& chosen);
 void add_cache_command(CLI::App& app, Body& chosen);
 void add_eps_command(CLI::App& app, Body& chosen);
 void add_inspect_command(CLI::App& app, Body& chosen);

@@ -64,6 +64,7 @@ void set_up(CLI::App& app, GlobalOptions& options, Body& chosen) {
   add_run_command(app, chosen);
   add_generate_command(app, chosen);
   add_chat_command(app, chosen);
+  add_perf_command(app, chosen);
   add_cache_command(app, chosen);
   add_eps_command(app, chosen);
   add_inspect_command(app, chosen);

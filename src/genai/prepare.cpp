@@ -31,6 +31,19 @@ Result<void> require_stages(const Bundle& bundle, const PreparedBundle& prepared
   return {};
 }
 
+// Its original would be compiled in this process, by the EP that crashed or hung on it in a worker.
+Result<void> refuse_unsafe_stages(const Bundle& bundle, const PreparedBundle& prepared) {
+  for (const PreparedStage& stage : prepared.stages) {
+    if (!stage.resolution || !stage.resolution->unsafe_to_open) continue;
+    const Error why = stage.resolution->error.value_or(Error{ErrorCode::compile_failed, stage.reason, {}, {}});
+    return fail(why.code,
+                "stage " + util::quoted(stage.name) + " of " + util::quoted(bundle.folder) +
+                    " may not run on the CPU, and " + stage.ep + " crashed or hung on it: " + why.message,
+                bundle.folder, "use --ep cpu, or run it without --strict to have it fall back");
+  }
+  return {};
+}
+
 // A stage whose original runs although it should have been compiled. What its EP crashed or hung on in a worker is not
 // loaded on that EP in this process.
 void take_back(PreparedBundle& prepared, const std::set<std::string>& on_cpu, bool may_run_on_cpu) {
@@ -269,6 +282,7 @@ Result<PreparedBundle> prepare_bundle(compile::Resolver& resolver, const OpenedB
     }
   }
   if (options.require_compiled) PRECAST_TRY(require_stages(opened.bundle, prepared));
+  if (options.forbid_cpu_fallback) PRECAST_TRY(refuse_unsafe_stages(opened.bundle, prepared));
   take_back(prepared, on_cpu, !options.forbid_cpu_fallback);
   PRECAST_TRY(Preparing(resolver, opened, options).run(prepared));
   return prepared;
