@@ -1,7 +1,6 @@
 #include "genai/prepare.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "genai/bundle_view.hpp"
 #include "genai/stage_compile.hpp"
@@ -13,8 +12,6 @@ namespace precast::genai {
 namespace {
 
 namespace stdfs = std::filesystem;
-
-constexpr std::array<std::string_view, 5> kOutcomes = {"hit", "compiled", "precompiled", "failed", "original"};
 
 bool is_compiled_here(const PreparedStage& stage) {
   return stage.resolution && stage.resolution->compiled_model() && stage.outcome != StageOutcome::precompiled;
@@ -217,10 +214,6 @@ class Preparing {
 };
 
 }  // namespace
-
-std::string_view to_string(StageOutcome outcome) {
-  return kOutcomes.at(static_cast<std::size_t>(outcome));
-}
 
 bool PreparedBundle::any_compiled() const {
   return std::ranges::any_of(stages, is_compiled_here);
