@@ -84,7 +84,7 @@ struct GenaiLoadTimings {      // milliseconds
 class PRECAST_API GenaiSession {
  public:
   // Nothing happens yet. `bundle` is the folder, or the genai_config.json in it.
-  GenaiSession(CompileCache cache, std::filesystem::path bundle, GenaiOptions options = {});
+  GenaiSession(CompileCache cache, const std::filesystem::path& bundle, const GenaiOptions& options = {});
   ~GenaiSession();
   GenaiSession(GenaiSession&&) noexcept;
   GenaiSession& operator=(GenaiSession&&) noexcept;

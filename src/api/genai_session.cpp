@@ -67,7 +67,7 @@ struct GenaiSession::State {
   genai::Session session;
 };
 
-GenaiSession::GenaiSession(CompileCache cache, std::filesystem::path bundle, GenaiOptions options)
+GenaiSession::GenaiSession(CompileCache cache, const std::filesystem::path& bundle, const GenaiOptions& options)
     : state_(std::make_unique<State>(std::move(cache), bundle, options)) {}
 GenaiSession::~GenaiSession() = default;
 GenaiSession::GenaiSession(GenaiSession&&) noexcept = default;

@@ -41,6 +41,7 @@ Result<std::vector<fs::TreeEntry>> list_output(fs::FileSystem& fs, const std::fi
   if (main_file == kBundleConfig) return fs::list_tree(fs, folder);
   PRECAST_TRY_ASSIGN(const auto entries, fs.list(folder));
   std::vector<fs::TreeEntry> files;
+  files.reserve(entries.size());
   for (const fs::DirEntry& entry : entries) {
     PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.lstat(folder / entry.name));
     files.push_back({entry.name, stat.kind});
