@@ -13,7 +13,6 @@
 namespace precast::testing {
 namespace {
 
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 namespace stdfs = std::filesystem;
@@ -76,7 +75,6 @@ class BundleFaults : public ::testing::Test {
     EXPECT_EQ(ran.code, code) << ran.out << ran.err;
     return ran;
   }
-  // Compiles in workers: those of processes that also load what they compiled are left out with the parents'.
   [[nodiscard]] std::size_t compiles() const { return count_events(precast_.trace(), "compile_begin"); }
   [[nodiscard]] std::size_t in_store(const char* folder) const {
     const stdfs::path path = precast_.store() / folder;
@@ -113,7 +111,7 @@ TEST_F(BundleFaults, AHangingStageIsKilledWithItsGrandchildrenAndRunsOnTheCpu) {
     const auto failed = stage_of(done.json, "context");
     EXPECT_EQ(failed["outcome"], "failed");
     EXPECT_EQ(failed["ep"], "CPUExecutionProvider");
-    EXPECT_THAT(failed.value("reason", ""), HasSubstr("2 s")) << done.json.dump(2);
+    EXPECT_THAT(failed.value("reason", ""), HasSubstr("within 2.0 s")) << done.json.dump(2);
     EXPECT_THAT(done.ran.err, HasSubstr("stage 'context' runs its original on the CPU: "));
     expect_all_gone({"hang", "grandchild"});
     for (const char* stage : {"iterator", "lm_head"}) EXPECT_NE(outcomes_of(done.json)[stage], "failed");
@@ -121,13 +119,11 @@ TEST_F(BundleFaults, AHangingStageIsKilledWithItsGrandchildrenAndRunsOnTheCpu) {
 }
 
 TEST_F(BundleFaults, ACrashBeforeItsResultRunsTheOriginalOnTheCpu) {
-  for (const char* fault : {"segv@compile_before_write", "abort@compile_after_write"}) {
-    Precast fresh = precast_;
-    fresh.env["PRECAST_CACHE_DIR"] = (folder_ / fault).native();
-    std::swap(precast_, fresh);
+  for (const auto& [fault, words] :
+       {std::pair("segv@compile_before_write", "signal 11"), std::pair("abort@compile_after_write", "signal 6")}) {
+    precast_.env["PRECAST_CACHE_DIR"] = (folder_ / fault).native();
     give("iterator", fault);
-    expect_failed(answer(), "iterator", "SIG");
-    std::swap(precast_, fresh);
+    expect_failed(answer(), "iterator", words);
   }
 }
 
@@ -149,7 +145,7 @@ TEST_F(BundleFaults, AResultWithoutItsBinaryIsRefused) {
   expect_failed(answer(), "lm_head", ".bin", "QNNExecutionProvider");
 }
 
-// The EP refuses the original in this process, too: then it runs on the CPU.
+// The EP refuses the original in this process, too: then it runs on the CPU, and nothing is compiled anew for that.
 TEST_F(BundleFaults, OneOfFourThatFailsLeavesTheOthersCompiled) {
   give("iterator", "complain=not_this_stage@compile");
   const auto done = answer();
@@ -179,6 +175,17 @@ TEST_F(BundleFaults, RebuildReachesEveryStage) {
   EXPECT_EQ(compiles(), 6U);
 }
 
+TEST_F(BundleFaults, AnOriginalThatDoesNotLoadCausesNoSecondCompile) {
+  (void)answer();
+  give("iterator", "complain=not_this_stage@compile");
+  for (const char* how : {"--rebuild", "--no-cache"}) {
+    const std::size_t before = compiles();
+    const auto done = answer({how});
+    EXPECT_EQ(outcomes_of(done.json), with("iterator", "failed")) << how;
+    EXPECT_EQ(compiles() - before, 4U) << how << ": three stages in workers, and the original of one in this process";
+  }
+}
+
 TEST_F(BundleFaults, NoCacheReachesEveryStageAndLeavesNothing) {
   (void)answer();
   const auto before = precast_.json({"cache", "ls"})["entries"];
@@ -193,17 +200,23 @@ TEST_F(BundleFaults, NoCacheReachesEveryStageAndLeavesNothing) {
 }
 
 TEST_F(BundleFaults, StrictMakesAFailedStageAnErrorWithItsCode) {
-  // On the CPU alone would run what the fake EP does not claim: --strict refuses that first, so the stage has none.
-  give("lm_head", "segv@compile");
-  const Ran crashed = refused(hello(bundle_, {"--compile", "--strict"}), 1);
-  EXPECT_THAT(crashed.err, HasSubstr("stage '"));
-  EXPECT_EQ(crashed.out, "");
+  copy_bundle("tiny", folder_ / "one");
+  bundle_ = folder_ / "one";
+  for (const auto& [fault, words, code] :
+       {std::tuple("segv@compile", "signal 11", 1), std::tuple("hang@compile", "within 1.0 s", 6)}) {
+    give("lm_head", fault);
+    const Ran ran = refused(hello(bundle_, {"--compile", "--strict", "--compile-timeout", "1s"}), code);
+    EXPECT_THAT(ran.err, HasSubstr("error: stage 'lm_head' of"));
+    EXPECT_THAT(ran.err, HasSubstr(words));
+    EXPECT_EQ(ran.out, "");
+  }
 }
 
 TEST_F(BundleFaults, StrictAndPerfRefuseNodesOnTheCpu) {
   const Ran strict = refused(hello(bundle_, {"--strict"}), 1);
   EXPECT_THAT(strict.err, HasSubstr("fallback"));
-  const Ran perf = refused({"perf", bundle_.native(), "--iterations", "1", "--warmup", "0", "--max-new-tokens", "2"}, 1);
+  const Ran perf =
+      refused({"perf", bundle_.native(), "--iterations", "1", "--warmup", "0", "--max-new-tokens", "2"}, 1);
   EXPECT_THAT(perf.err, HasSubstr("fallback"));
   EXPECT_FALSE(stdfs::exists(precast_.scratch() / "home/.local/state/precast/perf")) << "a report was written";
   EXPECT_EQ(precast_.run(posing(hello(bundle_))).code, 0) << "it is allowed otherwise";
@@ -254,8 +267,8 @@ TEST_F(BundleFaults, TwoEpsPrepareTheSameBundleAtOnce) {
   for (const char* outcome : {"compiled", "hit"}) {
     const auto fake = precast_.start(asking({"--json", "--ep", "qnn"}));
     const auto real = precast_.start(asking({"--json", "--ep", "openvino"}));
-    for (const auto& [process, ep] : {std::pair(fake.get(), "QNNExecutionProvider"),
-                                      std::pair(real.get(), "OpenVINOExecutionProvider")}) {
+    for (const auto& [process, ep] :
+         {std::pair(fake.get(), "QNNExecutionProvider"), std::pair(real.get(), "OpenVINOExecutionProvider")}) {
       const Ran ran = process->wait();
       EXPECT_EQ(ran.code, 0) << ran.err;
       const auto json = ran.json();

@@ -1,10 +1,11 @@
 // Bundles on real onnxruntime-genai, ORT, OpenVINO and QNN's simulator.
+#include "support/bundles.hpp"
+
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
 
 #include "integration/real_eps.hpp"
-#include "support/bundles.hpp"
 #include "util/text.hpp"
 
 namespace precast::testing {
@@ -30,9 +31,9 @@ Stamps stamps_of(const stdfs::path& folder) {
   for (const stdfs::path& path : paths) {
     struct stat found{};
     EXPECT_EQ(::lstat(path.c_str(), &found), 0) << path;
-    stamps[path.lexically_relative(folder).native()] = {
-        static_cast<std::int64_t>(found.st_ino), static_cast<std::int64_t>(found.st_nlink), found.st_ctim.tv_sec,
-        found.st_ctim.tv_nsec};
+    stamps[path.lexically_relative(folder).native()] = {static_cast<std::int64_t>(found.st_ino),
+                                                        static_cast<std::int64_t>(found.st_nlink), found.st_ctim.tv_sec,
+                                                        found.st_ctim.tv_nsec};
   }
   return stamps;
 }
@@ -120,10 +121,9 @@ TEST_P(BundlesOn, AByteOfOneStagesWeightsRecompilesThatStageAlone) {
   const auto first = answer(made, {"--compile"});
   flip_byte_keeping_times(made / "iterator.onnx.data");
   const auto second = answer(made, {"--compile"});
-  EXPECT_EQ(outcomes_of(second), (Outcomes{{"embeddings", "original"},
-                                           {"context", "hit"},
-                                           {"iterator", "compiled"},
-                                           {"lm_head", "original"}}));
+  EXPECT_EQ(
+      outcomes_of(second),
+      (Outcomes{{"embeddings", "original"}, {"context", "hit"}, {"iterator", "compiled"}, {"lm_head", "original"}}));
   EXPECT_NE(second["running_path"], first["running_path"]);
   EXPECT_EQ(stage_of(second, "context")["key"], stage_of(first, "context")["key"]);
   EXPECT_NE(stage_of(second, "iterator")["key"], stage_of(first, "iterator")["key"]);
@@ -197,7 +197,7 @@ TEST_F(Bundles, StreamingNeverCutsACharacter) {
   const stdfs::path made = make_bundle(folder_ / "bytes", {"--tiny-text", "bytes"});
   bool several = false;
   for (const char* count : {"1", "2", "3", "5", "8", "21", "64"}) {
-    const std::vector<std::string> arguments{"generate", made.native(), "--no-apply-template", "-p", "hello",
+    const std::vector<std::string> arguments{"generate",         made.native(), "--no-apply-template", "-p", "hello",
                                              "--max-new-tokens", count};
     const Ran text = precast_.run(arguments);
     ASSERT_EQ(text.code, 0) << text.err;
@@ -231,8 +231,8 @@ TEST_F(Bundles, AFlatBundleIsRerouted) {
 
 TEST_F(Bundles, ARealModelKnowsTheCapitalOfFrance) {
   const auto ask = [&](const stdfs::path& asked, const std::vector<std::string>& more) {
-    std::vector<std::string> arguments{"generate", asked.native(), "-p", "What is the capital of France?",
-                                       "--max-new-tokens", "10"};
+    std::vector<std::string> arguments{
+        "generate", asked.native(), "-p", "What is the capital of France?", "--max-new-tokens", "10"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     int code = -1;
     auto json = precast_.json(arguments, &code);

@@ -64,8 +64,8 @@ inline void give_ep(const std::filesystem::path& bundle, const std::string& stag
 
 // The arguments of a greedy answer to "hello the world" whose tokens are tiny_tokens().
 inline std::vector<std::string> hello(const std::filesystem::path& bundle, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments{"generate",        bundle.native(),    "--no-apply-template", "-p",
-                                     "hello the world", "--max-new-tokens", "16"};
+  std::vector<std::string> arguments{
+      "generate", bundle.native(), "--no-apply-template", "-p", "hello the world", "--max-new-tokens", "16"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
