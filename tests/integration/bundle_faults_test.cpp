@@ -256,7 +256,7 @@ TEST_F(BundleFaults, TwoEpsPrepareTheSameBundleAtOnce) {
   precast_.env["PRECAST_ASSUME_CPU_VENDOR"] = "intel";
   nlohmann::ordered_json config = read_config(bundle_);
   auto& pipeline = config["model"]["decoder"]["pipeline"];
-  for (const auto& [at, stage] : {std::pair(1, "context"), std::pair(2, "iterator")}) {
+  for (const auto& [at, stage] : {std::pair(1U, "context"), std::pair(2U, "iterator")}) {
     const nlohmann::ordered_json provider{
         {"OpenVINO", {{"load_config", R"({"CPU":{"INFERENCE_PRECISION_HINT":"f32"}})"}}}};
     pipeline[at][stage]["session_options"]["provider_options"].push_back(provider);
