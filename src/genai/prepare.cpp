@@ -261,11 +261,13 @@ Result<void> find_eps(fs::FileSystem& fs, ort::Catalog& catalog, OpenedBundle& o
 
 Result<PreparedBundle> prepare_bundle(compile::Resolver& resolver, const OpenedBundle& opened,
                                       const PrepareOptions& options, const StageObserver& observer,
-                                      const std::set<std::string>& on_cpu) {
+                                      EarlierAttempt earlier) {
   PreparedBundle prepared;
   prepared.route = opened.route;
   prepared.warnings = opened.route.warnings;
-  if (options.compile) {
+  if (!earlier.stages.empty()) {
+    prepared.stages = std::move(earlier.stages);
+  } else if (options.compile) {
     PRECAST_TRY_ASSIGN(prepared.stages, compile_stages(resolver, opened, options, observer));
   } else {
     for (const StageRoute& stage : opened.route.stages) {
@@ -278,7 +280,7 @@ Result<PreparedBundle> prepare_bundle(compile::Resolver& resolver, const OpenedB
   }
   if (options.require_compiled) PRECAST_TRY(require_stages(opened.bundle, prepared));
   if (options.forbid_cpu_fallback) PRECAST_TRY(refuse_unsafe_stages(opened.bundle, prepared));
-  take_back(prepared, on_cpu, !options.forbid_cpu_fallback);
+  take_back(prepared, earlier.on_cpu, !options.forbid_cpu_fallback);
   PRECAST_TRY(Preparing(resolver, opened, options).run(prepared));
   return prepared;
 }

@@ -74,10 +74,16 @@ struct PreparedBundle {
 // is the bundle itself, which is being loaded.
 using StageObserver = std::function<void(const std::string& stage, const compile::Progress*)>;
 
-// `on_cpu`: stages whose originals do not load on their EP. Errors: bad input, an EP that is not there, cancellation,
+// What an attempt that did not load is followed by.
+struct EarlierAttempt {
+  std::set<std::string> on_cpu;       // stages whose originals do not load on their EP
+  std::vector<PreparedStage> stages;  // as they were prepared: none is compiled again
+};
+
+// Errors: bad input, an EP that is not there, cancellation,
 // and with `require_compiled` whatever a stage failed of. All name the stage.
 [[nodiscard]] Result<PreparedBundle> prepare_bundle(compile::Resolver& resolver, const OpenedBundle& opened,
                                                     const PrepareOptions& options, const StageObserver& observer = {},
-                                                    const std::set<std::string>& on_cpu = {});
+                                                    EarlierAttempt earlier = {});
 
 }  // namespace precast::genai

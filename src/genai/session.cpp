@@ -126,10 +126,11 @@ Result<void> Session::State::create(Loaded& made, ort::Runtime& runtime, const s
 
 Result<void> Session::State::prepare_and_create(Loaded& made, ort::Runtime& runtime, const StageObserver& observer,
                                                 const std::function<double()>& lap) {
-  std::set<std::string> on_cpu;
-  for (;;) {
+  EarlierAttempt earlier;
+  for (bool again = false;; again = true) {
     lap();
-    PRECAST_TRY_ASSIGN(made.prepared, prepare_bundle(resolver, made.opened, options.prepare, observer, on_cpu));
+    PRECAST_TRY_ASSIGN(made.prepared,
+                       prepare_bundle(resolver, made.opened, options.prepare, observer, std::move(earlier)));
     made.timings.bundle_prepare += lap();
     const compile::Progress opening{compile::Stage::opening, std::nullopt, std::nullopt};
     if (observer) observer("", &opening);
@@ -137,15 +138,16 @@ Result<void> Session::State::prepare_and_create(Loaded& made, ort::Runtime& runt
     if (observer) observer("", nullptr);
     if (created) return {};
     // Originals of stages that did not compile may not load on their EP either; once, they run on the CPU instead.
-    const std::size_t before = on_cpu.size();
-    if (!options.prepare.forbid_cpu_fallback && on_cpu.empty()) {
+    earlier = {};
+    if (!options.prepare.forbid_cpu_fallback && !again) {
       for (const PreparedStage& stage : made.prepared.stages) {
-        if (stage.outcome == StageOutcome::failed && !stage.on_cpu) on_cpu.insert(stage.name);
+        if (stage.outcome == StageOutcome::failed && !stage.on_cpu) earlier.on_cpu.insert(stage.name);
       }
     }
     made.tokenizer.reset();
     made.model.reset();
-    if (on_cpu.size() == before) return std::unexpected(with_bundle(created.error(), made.opened.bundle));
+    if (earlier.on_cpu.empty()) return std::unexpected(with_bundle(created.error(), made.opened.bundle));
+    earlier.stages = std::move(made.prepared.stages);
   }
 }
 

@@ -5,8 +5,10 @@
 namespace precast::fake_ep {
 
 std::optional<std::string> environment(const std::string& name) {
-  const char* value = std::getenv(("FAKE_EP_" + name).c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  for (const char* prefix : {"FAKE_EP_", "PRECAST_FAKE_EP_"}) {
+    if (const char* value = std::getenv((prefix + name).c_str()); value != nullptr) return value;
+  }
+  return std::nullopt;
 }
 
 std::string environment_or(const std::string& name, const std::string& fallback) {
