@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <random>
 #include <stdexcept>
 
@@ -10,6 +13,7 @@
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <poll.h>
 #include <spawn.h>
 #include <unistd.h>
 
@@ -18,6 +22,14 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX want
 namespace precast::bench {
 
 namespace {
+
+double high_water_mark_mb(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::strtod(line.c_str() + std::strlen("VmHWM:"), nullptr) / 1024;
+  }
+  return 0;  // it has ended
+}
 
 class Started {
  public:
@@ -44,6 +56,11 @@ class Started {
   rusage wait() {
     char block[4096];
     for (;;) {
+      pollfd readable{read_, POLLIN, 0};
+      if (::poll(&readable, 1, 10) == 0) {
+        own_peak_mb_ = std::max(own_peak_mb_, high_water_mark_mb(pid_));
+        continue;
+      }
       const ssize_t n = ::read(read_, block, sizeof block);
       if (n <= 0) break;
       text_.append(block, static_cast<std::size_t>(n));
@@ -57,6 +74,7 @@ class Started {
   }
 
   [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] double own_peak_mb() const { return own_peak_mb_; }
 
  private:
   static std::vector<char*> pointers(const std::vector<std::string>& strings) {
@@ -68,6 +86,7 @@ class Started {
   }
   pid_t pid_ = 0;
   int read_ = -1;
+  double own_peak_mb_ = 0;
   std::string text_;
 };
 
@@ -78,8 +97,9 @@ std::map<std::string, double> numbers_of(const std::string& text) {
   const auto json = nlohmann::json::parse(text.substr(begin, text.find('\n', begin) - begin), nullptr, false);
   if (!json.is_object()) return parts;
   const auto& numbers = json.contains("timings_ms") ? json["timings_ms"] : json;
-  for (const auto& [name, value] : numbers.items()) {
-    if (value.is_number()) parts[name] = value.get<double>();
+  const auto flat = numbers.flatten();  // "/name", "/name/of/a/part"
+  for (const auto& [name, value] : flat.items()) {
+    if (value.is_number()) parts[name.substr(1)] = value.get<double>();
   }
   return parts;
 }
@@ -93,6 +113,7 @@ Sample run(const Program& program) {
   Sample sample;
   sample.wall_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   sample.peak_mb = static_cast<double>(usage.ru_maxrss) / 1024;
+  sample.own_peak_mb = started.own_peak_mb();
   sample.parts = numbers_of(started.text());
   return sample;
 }

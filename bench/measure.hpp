@@ -15,7 +15,8 @@ struct Program {
 
 struct Sample {
   double wall_ms = 0;
-  double peak_mb = 0;                   // ru_maxrss
+  double peak_mb = 0;                   // ru_maxrss: of it and of the children that it waited for
+  double own_peak_mb = 0;               // of it alone, as last seen (every 10 ms)
   std::map<std::string, double> parts;  // numbers of the one-line JSON it printed ("open_ms", "session_open", ...)
 };
 

@@ -9,6 +9,10 @@ file(GLOB PRECAST_API_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/*.
 add_library(precast_shared SHARED ${PRECAST_API_SOURCES} src/util/error.cpp src/compile/outcome.cpp)
 precast_options(precast_shared)
 target_link_libraries(precast_shared PRIVATE precast_genai fmt::fmt-header-only)
+if(PRECAST_SANITIZE)
+  # Its sources are tested in the archive; an instrumented library wants an instrumented program.
+  set_target_properties(precast_shared PROPERTIES EXCLUDE_FROM_ALL TRUE)
+endif()
 # Nothing of the archives' own is shown.
 target_link_options(precast_shared PRIVATE -Wl,--exclude-libs,ALL)
 set_target_properties(precast_shared PROPERTIES OUTPUT_NAME precast VERSION ${PROJECT_VERSION} SOVERSION 0

@@ -94,6 +94,11 @@ struct GenerationTiming {
   }
 };
 
+struct TimedGeneration {
+  Generation generation;
+  GenerationTiming timing;
+};
+
 // Gets the text as it comes, in whole UTF-8 characters; false ends the generation.
 using TextCallback = std::function<bool(std::string_view text)>;
 // A monotonic clock's reading; empty = std::chrono::steady_clock.

@@ -180,22 +180,6 @@ Fields<GenaiReport> make_fields() {
 
 }  // namespace
 
-std::string_view to_string(StageOutcome outcome) {
-  switch (outcome) {
-    case StageOutcome::hit:
-      return "hit";
-    case StageOutcome::compiled:
-      return "compiled";
-    case StageOutcome::precompiled:
-      return "precompiled";
-    case StageOutcome::failed:
-      return "failed";
-    case StageOutcome::original:
-      return "original";
-  }
-  return "original";
-}
-
 const Fields<GenaiReport>& genai_fields() {
   static const Fields<GenaiReport> fields = make_fields();
   return fields;

@@ -17,18 +17,10 @@
 #include "bench/genai_timing.hpp"
 #include "bench/report_file.hpp"
 #include "bench/report_sections.hpp"
+#include "precast/bundle_stage.hpp"
 #include "util/time.hpp"
 
 namespace precast::bench {
-
-enum class StageOutcome : std::uint8_t {
-  hit,          // from the cache
-  compiled,     // now
-  precompiled,  // the bundle has it compiled already
-  failed,       // not compiled: the original runs
-  original      // nothing to compile
-};
-[[nodiscard]] std::string_view to_string(StageOutcome outcome);
 
 // One model of the bundle.
 struct LoadStage {

@@ -21,22 +21,6 @@ bool is_special(const genai::Bundle& bundle, std::int32_t id) {
   return std::ranges::find(eos, id) != eos.end() || bundle.pad_token_id == id || bundle.bos_token_id == id;
 }
 
-StageOutcome outcome_of(genai::StageOutcome outcome) {
-  switch (outcome) {
-    case genai::StageOutcome::hit:
-      return StageOutcome::hit;
-    case genai::StageOutcome::compiled:
-      return StageOutcome::compiled;
-    case genai::StageOutcome::precompiled:
-      return StageOutcome::precompiled;
-    case genai::StageOutcome::failed:
-      return StageOutcome::failed;
-    case genai::StageOutcome::original:
-      break;
-  }
-  return StageOutcome::original;
-}
-
 std::optional<std::string> if_any(const std::string& text) {
   if (text.empty()) return std::nullopt;
   return util::escape_invalid_utf8(text);
@@ -45,11 +29,11 @@ std::optional<std::string> if_any(const std::string& text) {
 LoadStage load_stage(const genai::PreparedStage& stage) {
   LoadStage result;
   result.name = util::escape_invalid_utf8(stage.name);
-  result.outcome = outcome_of(stage.outcome);
+  result.outcome = stage.outcome;
   result.reason = if_any(stage.reason);
   if (!stage.resolution) return result;
   result.key = if_any(stage.resolution->key);
-  if (stage.outcome == genai::StageOutcome::compiled) {
+  if (stage.outcome == StageOutcome::compiled) {
     result.compile_seconds = stage.resolution->timings.compile / 1000;
   }
   return result;
@@ -64,7 +48,7 @@ void fill_cache_section(PrecastSection& section, const genai::PreparedBundle& pr
     compile_ms += stage.resolution->timings.compile;
     const std::string_view outcome = to_string(stage.outcome);
     const bool worse = !section.outcome || *section.outcome == "hit" || *section.outcome == "precompiled" ||
-                       stage.outcome == genai::StageOutcome::failed;
+                       stage.outcome == StageOutcome::failed;
     if (!worse || section.outcome == "failed") continue;
     section.outcome = outcome;
     section.reason = if_any(stage.reason);

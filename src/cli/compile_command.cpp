@@ -209,10 +209,11 @@ Result<void> check_sharing(const Options& options) {
               "say with --output-dir where the compiled models go");
 }
 
-// A folder is a bundle; so is the configuration in it.
+// A folder with a configuration, or that itself.
 bool is_bundle(const std::string& path) {
   std::error_code ignored;  // what cannot be looked at is a model that cannot be read
-  return std::filesystem::is_directory(path, ignored) || std::filesystem::path(path).filename() == genai::kConfigName;
+  return std::filesystem::exists(std::filesystem::path(path) / genai::kConfigName, ignored) ||
+         std::filesystem::path(path).filename() == genai::kConfigName;
 }
 
 int run_compile(Context& context, const Options& options) {

@@ -6,6 +6,7 @@
 #include "cli/result_json.hpp"
 #include "cli/store_checks.hpp"
 #include "compile/worker_process.hpp"
+#include "genai/library.hpp"
 #include "util/text.hpp"
 
 namespace precast::cli {
@@ -63,6 +64,22 @@ Check check_worker(Context& context) {
   return {"precast-worker", true, path_text(*worker), ""};
 }
 
+// Only bundles need it.
+Check check_genai(Context& context) {
+  const genai::LibraryOptions options{.library = context.options.genai_library, .executable_directory = {}};
+  const auto found = genai::find_library(context.file_system(), options);
+  if (!found && context.options.genai_library.empty() && found.error().code == ErrorCode::ep_unavailable) {
+    return {"onnxruntime-genai", true, "not found; only bundles need it", ""};
+  }
+  if (!found) return failed_check("onnxruntime-genai", found.error());
+  const auto catalog = context.catalog();
+  if (!catalog) return {"onnxruntime-genai", true, path_text(found->library), ""};
+  const auto loaded = genai::Library::load(context.file_system(), (*catalog)->runtime(), options);
+  if (!loaded) return failed_check("onnxruntime-genai", loaded.error());
+  return {"onnxruntime-genai", true,
+          (found->version.empty() ? "" : found->version + " at ") + path_text(found->library), ""};
+}
+
 void check_store(Context& context, std::vector<Check>& checks) {
   const auto store = context.store(/*create=*/false);
   if (!store && store.error().code == ErrorCode::not_found) {
@@ -91,6 +108,7 @@ void check_store(Context& context, std::vector<Check>& checks) {
 int run_doctor(Context& context) {
   std::vector<Check> checks{check_runtime(context)};
   check_eps(context, checks);
+  checks.push_back(check_genai(context));
   checks.push_back(check_worker(context));
   check_store(context, checks);
   bool ok = true;

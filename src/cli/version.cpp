@@ -3,25 +3,10 @@
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/result_json.hpp"
-#include "ort/executable.hpp"
+#include "genai/library.hpp"
 #include "ort/runtime.hpp"
 
 namespace precast::cli {
-
-namespace {
-
-// genai is loaded by the commands for bundles; here only its place is told.
-std::filesystem::path find_genai(const std::string& option) {
-  if (!option.empty()) return option;
-  std::error_code ignored;  // what cannot be seen is not there
-  for (const auto& folder : ort::with_parents(ort::executable_directory(), ort::kCheckoutParents)) {
-    auto library = folder / ".deps/genai/onnxruntime_genai_core/bin/libonnxruntime-genai.so";
-    if (std::filesystem::exists(library, ignored)) return library;
-  }
-  return {};
-}
-
-}  // namespace
 
 int print_version(Context& context) {
   nlohmann::json json = document("version");
@@ -38,11 +23,20 @@ int print_version(Context& context) {
     text += "ONNX Runtime: not found: " + runtime.error().message + "\n";
     json["onnxruntime"] = nullptr;
   }
-  const std::filesystem::path genai = find_genai(context.options.genai_library);
-  std::error_code ignored;  // absent and unreadable are the same here
-  const bool found = !genai.empty() && std::filesystem::exists(genai, ignored);
-  text += found ? "onnxruntime-genai (" + path_text(genai) + ")\n" : "onnxruntime-genai: not found\n";
-  json["onnxruntime_genai"] = found ? nlohmann::json{{"library", path_text(genai)}} : nlohmann::json(nullptr);
+  // Found, but not loaded: the commands for bundles do that.
+  const auto genai = genai::find_library(context.file_system(),
+                                         {.library = context.options.genai_library, .executable_directory = {}});
+  if (genai) {
+    text += "onnxruntime-genai " + genai->version + (genai->version.empty() ? "(" : " (") + genai->source + ": " +
+            path_text(genai->library) + ")\n";
+    json["onnxruntime_genai"] = {
+        {"version", genai->version.empty() ? nlohmann::json(nullptr) : nlohmann::json(genai->version)},
+        {"source", genai->source},
+        {"library", path_text(genai->library)}};
+  } else {
+    text += "onnxruntime-genai: not found: " + genai.error().message + "\n";
+    json["onnxruntime_genai"] = nullptr;
+  }
   if (context.output.json) {
     context.output.machine_json(json);
   } else {

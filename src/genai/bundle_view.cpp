@@ -13,7 +13,7 @@ constexpr std::uint32_t kFolderMode = 0700;
 Result<std::filesystem::path> make_view(fs::FileSystem& fs, const compile::WorkFolder& work,
                                         const std::filesystem::path& original, const std::string& config,
                                         const std::vector<ViewedStage>& stages) {
-  const std::filesystem::path view = work.output_folder() / "view";
+  std::filesystem::path view = work.output_folder() / "view";
   PRECAST_TRY(fs.make_directory(view, kFolderMode));
   PRECAST_TRY_ASSIGN(const auto entries, fs.list(original));
   const std::filesystem::path ours = *std::filesystem::path(kOriginalInView).begin();

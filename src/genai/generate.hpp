@@ -12,6 +12,8 @@
 
 namespace precast::genai {
 
+using precast::TimedGeneration;
+
 // What is loaded of a bundle.
 struct LoadedModel {
   const Native& native;
@@ -45,10 +47,6 @@ struct GenerationRequest {
   GenerationConfig config;
   TextCallback on_text;
   MonotonicClock clock;
-};
-struct TimedGeneration {
-  Generation generation;
-  GenerationTiming timing;
 };
 [[nodiscard]] Result<TimedGeneration> generate(const LoadedModel& loaded, const GenerationRequest& request);
 

@@ -27,11 +27,13 @@ Result<Api> open_library(const std::filesystem::path& library) {
   }
   Api api;
   const char* missing = nullptr;
+// NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses
 #define PRECAST_OGA_FIND(type, name, parameters)                           \
   api.name = reinterpret_cast<type(*) parameters>(::dlsym(handle, #name)); \
   if (api.name == nullptr && missing == nullptr) missing = #name;
   PRECAST_OGA_FUNCTIONS(PRECAST_OGA_FIND)
 #undef PRECAST_OGA_FIND
+  // NOLINTEND(bugprone-macro-parentheses)
   if (missing == nullptr) return api;
   ::dlclose(handle);
   return fail(ErrorCode::ep_unavailable,

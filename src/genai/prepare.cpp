@@ -1,7 +1,6 @@
 #include "genai/prepare.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "genai/bundle_view.hpp"
 #include "genai/stage_compile.hpp"
@@ -13,8 +12,6 @@ namespace precast::genai {
 namespace {
 
 namespace stdfs = std::filesystem;
-
-constexpr std::array<std::string_view, 5> kOutcomes = {"hit", "compiled", "precompiled", "failed", "original"};
 
 bool is_compiled_here(const PreparedStage& stage) {
   return stage.resolution && stage.resolution->compiled_model() && stage.outcome != StageOutcome::precompiled;
@@ -111,11 +108,18 @@ void name_backend(fs::FileSystem& fs, const ort::FoundEp& ep, StageRoute& stage)
   }
 }
 
-// Where all devices of an EP are of one class, that is what binds, whatever a library's name says (QNN's simulator).
-void bind_device(Route& route, const ort::EpDescription& ep) {
-  const ort::DeviceClass first = ep.devices.front().device_class;
-  const bool all = std::ranges::all_of(ep.devices, [&](const auto& device) { return device.device_class == first; });
-  if (all) route.effective_device = first;
+// That the EP has a device here as the stage wants it; genai alone might run it elsewhere, or say it less clearly.
+Result<ort::Target> bind_stage(ort::Catalog& catalog, const ort::FoundEp& ep, const OpenedBundle& opened,
+                               const StageRoute& stage) {
+  PRECAST_TRY_ASSIGN(const ort::EpDescription description, catalog.describe(ep));
+  auto target = ort::bind_target(description, {stage.ep, device_for(opened.route, stage), {}}, stage.options);
+  if (target) return target;
+  Error& error = target.error();
+  error.message = "stage " + util::quoted(stage.stage) + ": " + error.message;
+  if (error.hint.find("--ep-options") != std::string::npos) {
+    error.hint = "to run for another machine, name it in the stage's provider_options: soc_model (60), htp_arch (73)";
+  }
+  return target;
 }
 
 class Preparing {
@@ -219,10 +223,6 @@ class Preparing {
 
 }  // namespace
 
-std::string_view to_string(StageOutcome outcome) {
-  return kOutcomes.at(static_cast<std::size_t>(outcome));
-}
-
 bool PreparedBundle::any_compiled() const {
   return std::ranges::any_of(stages, is_compiled_here);
 }
@@ -251,16 +251,11 @@ Result<void> find_eps(fs::FileSystem& fs, ort::Catalog& catalog, OpenedBundle& o
     name_backend(fs, *ep, stage);
   }
   PRECAST_TRY(check_options(fs, opened.route, libraries));
-  for (const auto& [name, ep] : found) {
-    PRECAST_TRY_ASSIGN(const ort::EpDescription description, catalog.describe(*ep));
-    if (!description.devices.empty()) {
-      if (name == opened.route.effective_ep) bind_device(opened.route, description);
-      continue;
-    }
-    const auto stage = std::ranges::find(opened.route.stages, name, &StageRoute::ep);
-    return fail(ErrorCode::ep_unavailable,
-                "stage " + util::quoted(stage->stage) + ": EP " + name + " has no device that it can use here",
-                opened.bundle.folder, "precast eps shows which EPs have devices here, and precast doctor why not");
+  for (const StageRoute& stage : opened.route.stages) {
+    if (stage.ep.empty()) continue;
+    PRECAST_TRY_ASSIGN(const ort::Target target, bind_stage(catalog, *found.at(stage.ep), opened, stage));
+    // What binds, whatever a library's name says (QNN's simulator).
+    if (stage.ep == opened.route.effective_ep) opened.route.effective_device = target.device.device_class;
   }
   return {};
 }

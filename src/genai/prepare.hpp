@@ -17,6 +17,7 @@
 #include "compile/resolver.hpp"
 #include "genai/derived_bundle.hpp"
 #include "genai/route.hpp"
+#include "precast/bundle_stage.hpp"
 
 namespace precast::genai {
 
@@ -32,14 +33,7 @@ struct PrepareOptions {
   bool require_compiled = false;     // --strict: a stage that fails to compile is an error
 };
 
-enum class StageOutcome : std::uint8_t {
-  hit,
-  compiled,
-  precompiled,  // the bundle has an EPContext model there
-  failed,       // its original runs, and why
-  original,     // nothing to compile: it runs on the CPU, or its EP makes no compiled models
-};
-[[nodiscard]] std::string_view to_string(StageOutcome outcome);
+using precast::StageOutcome;
 
 struct PreparedStage {
   std::string name;

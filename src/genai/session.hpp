@@ -8,6 +8,7 @@
 
 #include "genai/generate.hpp"
 #include "genai/prepare.hpp"
+#include "precast/genai_session.hpp"
 
 namespace precast::genai {
 
@@ -18,15 +19,7 @@ struct LoadOptions {
   LibraryOptions library;
 };
 
-struct LoadTimings {           // milliseconds
-  double ep_registration = 0;  // ORT, its EPs and onnxruntime-genai loaded and registered
-  double bundle_prepare = 0;   // the bundle read, stages looked up or compiled, the folder put together
-  double config_create = 0;
-  double model_create = 0;
-  double tokenizer_create = 0;
-  double total = 0;
-  [[nodiscard]] double native_load() const { return config_create + model_create + tokenizer_create; }
-};
+using LoadTimings = precast::GenaiLoadTimings;
 
 class Session {
  public:

@@ -28,13 +28,6 @@ std::string obstacle(const StageRoute& route) {
   return {};
 }
 
-std::optional<ort::DeviceClass> device_of(const OpenedBundle& opened, const StageRoute& route) {
-  if (opened.route.requested_device) return opened.route.requested_device;
-  const Provider* const provider = hardware_provider(route.providers);
-  if (provider == nullptr) return std::nullopt;
-  return provider->device ? provider->device : proven_device(*provider);
-}
-
 compile::Request request_for(const OpenedBundle& opened, const PrepareOptions& options, const Stage& stage,
                              const StageRoute& route) {
   compile::Request request = options.request;
@@ -43,7 +36,7 @@ compile::Request request_for(const OpenedBundle& opened, const PrepareOptions& o
   if (route.ep == opened.route.requested_ep && !opened.route.requested_source.empty()) {
     request.target.ep += "@" + opened.route.requested_source;
   }
-  request.target.device = device_of(opened, route);
+  request.target.device = device_for(opened.route, route);
   request.target.provider_options = route.options;
   for (const auto& [key, value] : route.session_entries) request.session.config_entries[key] = value;
   return request;
@@ -143,6 +136,13 @@ class Stages {
 };
 
 }  // namespace
+
+std::optional<ort::DeviceClass> device_for(const Route& route, const StageRoute& stage) {
+  if (route.requested_device) return route.requested_device;
+  const Provider* const provider = hardware_provider(stage.providers);
+  if (provider == nullptr) return std::nullopt;
+  return provider->device ? provider->device : proven_device(*provider);
+}
 
 Result<std::vector<PreparedStage>> compile_stages(compile::Resolver& resolver, const OpenedBundle& opened,
                                                   const PrepareOptions& options, const StageObserver& observer) {

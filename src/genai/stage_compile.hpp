@@ -7,6 +7,9 @@
 
 namespace precast::genai {
 
+// The device class that a stage wants of its EP: asked for, or what its options say; none = any.
+[[nodiscard]] std::optional<ort::DeviceClass> device_for(const Route& route, const StageRoute& stage);
+
 // Every stage of the route that names an EP, through the resolver; the others as they are. An error of a stage that is
 // no answer (bad input, EP not there, cancelled) is the first one's, with the stage's name.
 [[nodiscard]] Result<std::vector<PreparedStage>> compile_stages(compile::Resolver& resolver, const OpenedBundle& opened,

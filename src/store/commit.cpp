@@ -35,8 +35,22 @@ Result<void> require_storable(const std::filesystem::path& folder, const fs::Tre
   return {};
 }
 
+// EPs write files beside each other; a folder that one made was not meant for the store.
+Result<std::vector<fs::TreeEntry>> list_output(fs::FileSystem& fs, const std::filesystem::path& folder,
+                                               std::string_view main_file) {
+  if (main_file == kBundleConfig) return fs::list_tree(fs, folder);
+  PRECAST_TRY_ASSIGN(const auto entries, fs.list(folder));
+  std::vector<fs::TreeEntry> files;
+  files.reserve(entries.size());
+  for (const fs::DirEntry& entry : entries) {
+    PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.lstat(folder / entry.name));
+    files.push_back({entry.name, stat.kind});
+  }
+  return files;
+}
+
 Result<Output> look_at_output(fs::FileSystem& fs, const std::filesystem::path& folder, std::string_view main_file) {
-  PRECAST_TRY_ASSIGN(const auto entries, fs::list_tree(fs, folder));
+  PRECAST_TRY_ASSIGN(const auto entries, list_output(fs, folder, main_file));
   Output output;
   bool has_main = false;
   for (const fs::TreeEntry& entry : entries) {
