@@ -15,8 +15,6 @@ const fs::Lock::WaitOptions kWait{.timeout = std::chrono::seconds(10)};
 
 class DerivedBundleFault : public testing::RecipeTest {
  protected:
-  static void make_files(const stdfs::path& original) { stdfs::remove_all(original / "data/deep/more"); }
-
   void expect_whole_or_absent(const std::string& where) {
     const auto store = open();
     for (const store::Marker& marker : markers(*store)) {
@@ -53,7 +51,9 @@ class DerivedBundleFault : public testing::RecipeTest {
     EXPECT_EQ(entries(store_->layout().tmp()), 0U) << where;
     EXPECT_EQ(entries(store_->layout().generations()), stages_.size() + 1) << where;
     EXPECT_EQ(entries(store_->layout().leases()), stages_.size() + 1) << where;
-    for (const store::Finding& finding : *store_->verify({})) {
+    const auto findings = store_->verify({});
+    ASSERT_TRUE(findings) << where;
+    for (const store::Finding& finding : *findings) {
       ADD_FAILURE() << where << ": " << finding.path << ' ' << finding.message;
     }
   }
@@ -90,8 +90,9 @@ TEST_P(DerivedBundleFaultOf, EachCallLeavesAWholeBundleOrNone) {
     {
       const auto derived = derive_bundle(*store_, wanted, kWait);
       fs_.set_hook({});
-      if (derived) EXPECT_EQ(tree_of(derived->folder), expected()) << where;
-      if (!derived) {
+      if (derived) {
+        EXPECT_EQ(tree_of(derived->folder), expected()) << where;
+      } else {
         ++failures;
         EXPECT_EQ(derived.error().code, GetParam()) << where << ": " << derived.error().message;
       }
