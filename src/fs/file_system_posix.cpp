@@ -255,7 +255,7 @@ Result<void> PosixFileSystem::link(const stdfs::path& from, const stdfs::path& t
 
 Result<void> PosixFileSystem::symlink(const stdfs::path& target, const stdfs::path& link) {
   if (retry_interrupted([&] { return ::symlink(target.c_str(), link.c_str()); }) != 0)
-    return fail_call(errno, "link", target, link);
+    return fail_call(errno, "link", link, target);
   return {};
 }
 

@@ -185,7 +185,8 @@ class Generating {
 
   bool give(const std::string& text) {
     done_.generation.text += text;
-    return text.empty() || !request_.on_text || request_.on_text(text);
+    refused_ = !text.empty() && request_.on_text && !request_.on_text(text);
+    return !refused_;
   }
 
   Result<void> finish() {
@@ -197,7 +198,7 @@ class Generating {
     const std::vector<std::int32_t> sequence = loaded_.native.sequence(*generator_);
     done_.timing.sequence_fetch_ms = laps_.lap_ms();
     if (decodes_meanwhile()) {
-      if (!stops_.found()) (void)give(stops_.push(characters_.finish()) + stops_.finish());
+      if (!stops_.found() && !refused_) (void)give(stops_.push(characters_.finish()) + stops_.finish());
       return {};
     }
     if (ids.empty()) return {};
@@ -216,6 +217,7 @@ class Generating {
   Utf8Stream characters_;
   std::vector<std::int32_t> prompt_;
   std::uint64_t limit_ = 0;
+  bool refused_ = false;  // the callback wants no more
   GeneratorHandle generator_;
   TokenStreamHandle stream_;
   TimedGeneration done_;

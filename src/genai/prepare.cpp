@@ -160,8 +160,9 @@ class Preparing {
       if (!is_compiled_here(stage)) continue;
       const compile::Resolution& resolution = *stage.resolution;
       const std::string place = place_of(base, i, stage.name);
+      PRECAST_TRY_ASSIGN(auto artifacts, artifacts_of(resolution));
       recipe.stages.push_back(
-          {place, resolution.path.parent_path(), resolution.key, resolution.generation, resolution.artifacts});
+          {place, resolution.path.parent_path(), resolution.key, resolution.generation, std::move(artifacts)});
       replacements.push_back({stage.name, place + "/" + resolution.path.filename().string(), true});
       if (recipe.ep.empty()) recipe.ep = resolution.target.ep.found.name;
       if (recipe.device.empty()) recipe.device = ort::to_string(resolution.target.device.device_class);

@@ -67,8 +67,15 @@ StopTexts::StopTexts(std::vector<std::string> texts) : texts_(std::move(texts)) 
 std::string StopTexts::push(std::string_view text) {
   if (found_) return {};
   held_ += text;
+  // The one that was whole first, so that it does not matter in which pieces the text came; of several the longest.
   std::size_t at = std::string::npos;
-  for (const std::string& stop : texts_) at = std::min(at, held_.find(stop));
+  std::size_t end = std::string::npos;
+  for (const std::string& stop : texts_) {
+    const std::size_t begin = held_.find(stop);
+    if (begin == std::string::npos || std::pair(begin + stop.size(), begin) >= std::pair(end, at)) continue;
+    at = begin;
+    end = begin + stop.size();
+  }
   if (at != std::string::npos) {
     found_ = true;
     std::string before = held_.substr(0, at);

@@ -247,5 +247,96 @@ TEST_F(Compositions, a_temporary_file_is_known_by_its_name_and_goes_unless_it_is
   EXPECT_FALSE(exists(fs_, folder_ / name));
 }
 
+// Deletes what is about to be looked at, as another process may.
+class VanishingFileSystem : public CountingFileSystem {
+ public:
+  using CountingFileSystem::CountingFileSystem;
+  Result<FileStat> lstat(const stdfs::path& path) override {
+    auto stat = CountingFileSystem::lstat(path);
+    if (path == before_lstat) stdfs::remove_all(path);
+    if (path == before_lstat) return CountingFileSystem::lstat(path);
+    if (path == after_lstat) stdfs::remove_all(path);
+    return stat;
+  }
+  stdfs::path before_lstat;
+  stdfs::path after_lstat;
+};
+
+class ListTree : public Compositions {
+ protected:
+  std::vector<std::string> names(FileSystem& fs) {
+    const auto tree = list_tree(fs, folder_ / "tree");
+    EXPECT_TRUE(tree) << tree.error().message;
+    std::vector<std::string> found;
+    for (const TreeEntry& entry : tree ? *tree : std::vector<TreeEntry>()) {
+      found.push_back(entry.path.string() + (entry.kind == FileKind::regular   ? ""
+                                             : entry.kind == FileKind::symlink ? " (link)"
+                                                                               : " (other)"));
+    }
+    return found;
+  }
+};
+
+TEST_F(ListTree, has_everything_but_folders_in_the_order_of_names_and_follows_no_link) {
+  stdfs::create_directories(folder_ / "outside");
+  put(folder_ / "outside/file", "x");
+  stdfs::create_directories(folder_ / "tree/b/c");
+  stdfs::create_directories(folder_ / "tree/empty");
+  for (const auto* name : {"z", "a", "b.txt", "b/z", "b/c/file", ".hidden"}) put(folder_ / "tree" / name, "x");
+  stdfs::create_directory_symlink(folder_ / "outside", folder_ / "tree/b/folder");
+  stdfs::create_symlink("nowhere", folder_ / "tree/dangling");
+  stdfs::create_directory_symlink(".", folder_ / "tree/circle");
+  ASSERT_EQ(mkfifo((folder_ / "tree/fifo").c_str(), 0600), 0);
+  EXPECT_THAT(names(fs_), ElementsAre(".hidden", "a", "b/c/file", "b/folder (link)", "b/z", "b.txt", "circle (link)",
+                                      "dangling (link)", "fifo (other)", "z"));
+}
+
+TEST_F(ListTree, of_an_empty_folder_is_empty_and_of_none_is_an_error) {
+  stdfs::create_directories(folder_ / "tree");
+  EXPECT_THAT(names(fs_), ElementsAre());
+  EXPECT_EQ(list_tree(fs_, folder_ / "missing").error().code, ErrorCode::not_found);
+  put(folder_ / "file", "x");
+  EXPECT_FALSE(list_tree(fs_, folder_ / "file"));
+}
+
+TEST_F(ListTree, leaves_out_what_vanishes_meanwhile) {
+  stdfs::create_directories(folder_ / "tree/gone");
+  put(folder_ / "tree/gone/file", "x");
+  put(folder_ / "tree/file", "x");
+  put(folder_ / "tree/kept", "x");
+  VanishingFileSystem fs(FileSystem::posix());
+  fs.before_lstat = folder_ / "tree/file";
+  fs.after_lstat = folder_ / "tree/gone";  // a folder that is there when it is looked at, and not when it is listed
+  EXPECT_THAT(names(fs), ElementsAre("kept"));
+}
+
+TEST_F(ListTree, says_what_it_cannot_read) {
+  stdfs::create_directories(folder_ / "tree/closed");
+  put(folder_ / "tree/closed/file", "x");
+  ASSERT_EQ(chmod((folder_ / "tree/closed").c_str(), 0), 0);
+  EXPECT_EQ(in_unprivileged_child(folder_.path(),
+                                  [&] {
+                                    const auto tree = list_tree(fs_, folder_ / "tree");
+                                    return !tree && tree.error().path == folder_ / "tree/closed" ? 0 : 1;
+                                  }),
+            0);
+  ASSERT_EQ(chmod((folder_ / "tree/closed").c_str(), 0700), 0);
+}
+
+TEST_F(Compositions, a_symbolic_link_is_made_as_written_and_replaces_nothing) {
+  ASSERT_TRUE(fs_.symlink("../no/where", folder_ / "link"));
+  EXPECT_EQ(fs_.read_link(folder_ / "link").value(), "../no/where");
+  EXPECT_EQ(fs_.lstat(folder_ / "link").value().kind, FileKind::symlink);
+  put(folder_ / "file", "x");
+  const auto taken = fs_.symlink("elsewhere", folder_ / "file");
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().path, folder_ / "file");
+  EXPECT_FALSE(fs_.symlink("elsewhere", folder_ / "link"));
+  EXPECT_EQ(fs_.read_link(folder_ / "link").value(), "../no/where");
+  EXPECT_EQ(contents(folder_ / "file"), "x");
+  EXPECT_EQ(fs_.symlink("x", folder_ / "no/folder/link").error().code, ErrorCode::not_found);
+  EXPECT_EQ(fs_.counts().calls.at("symlink"), 4U);
+}
+
 }  // namespace
 }  // namespace precast::fs

@@ -1,0 +1,330 @@
+#include "genai/publish_bundle.hpp"
+
+#include <unistd.h>
+
+#include "genai/bundle_view.hpp"
+#include "genai/derive_support.hpp"
+
+namespace precast::genai {
+namespace {
+
+namespace stdfs = std::filesystem;
+using testing::contents;
+using testing::listing_of;
+using testing::put;
+using testing::tree_of;
+using ::testing::HasSubstr;
+
+constexpr int kKilled = 99;
+using Tree = std::map<std::string, std::string>;
+
+class PublishBundleTest : public testing::RecipeTest {
+ protected:
+  PublishBundleTest() { stdfs::create_directory(parent_); }
+
+  PreparedBundle prepared(const std::string& config = "the new one") {
+    PreparedBundle made;
+    made.recipe = recipe(config);
+    return made;
+  }
+  [[nodiscard]] PublishBundle request(bool overwrite = false) const {
+    return {.output = output_, .original = original_, .store = root_, .overwrite = overwrite, .cancel = nullptr};
+  }
+  void must_publish(const std::string& config, bool written, bool overwrite = false) {
+    const auto published = publish_bundle(fs_, prepared(config), request(overwrite));
+    ASSERT_TRUE(published) << published.error().message;
+    EXPECT_EQ(published->written, written);
+    EXPECT_EQ(published->folder, output_);
+    EXPECT_EQ(store::testing::entries_in(parent_), 1U) << "something temporary is left";
+  }
+  [[nodiscard]] Tree bundle_there() const {
+    Tree tree = tree_of(output_);
+    tree.erase(kPublishedName);
+    return tree;
+  }
+  void expect_refused(const PublishBundle& wanted, const std::string& words) {
+    const Tree before = tree_of(folder_.path());
+    for (const Error& error : {publish_bundle(fs_, prepared(), wanted).error(), check_bundle_output(fs_, wanted).error()}) {
+      EXPECT_EQ(error.code, ErrorCode::bad_input);
+      EXPECT_THAT(error.message, HasSubstr(words));
+      EXPECT_FALSE(error.hint.empty());
+      EXPECT_EQ(error.path, wanted.output);
+    }
+    EXPECT_EQ(tree_of(folder_.path()), before) << words;
+  }
+
+  stdfs::path parent_ = folder_ / "out";
+  stdfs::path output_ = parent_ / "published";
+};
+
+TEST_F(PublishBundleTest, IsAFolderOfItsOwn) {
+  const auto original = listing_of(original_);
+  must_publish("the new one", true);
+  EXPECT_EQ(bundle_there(), expected());
+  for (const auto& entry : stdfs::recursive_directory_iterator(output_)) {
+    const auto stat = fs_.lstat(entry.path()).value();
+    EXPECT_EQ(stat.mode, entry.is_directory() ? 0755U : 0644U) << entry.path();
+    if (!entry.is_directory()) {
+      EXPECT_EQ(stat.link_count, 1U) << entry.path();
+    }
+  }
+  EXPECT_EQ(listing_of(original_), original);
+  EXPECT_THAT(contents(output_ / kPublishedName), HasSubstr("precast/1-context/npu.bin"));
+}
+
+TEST_F(PublishBundleTest, MissingParentsAreMade) {
+  output_ = parent_ / "a/b/published";
+  const auto published = publish_bundle(fs_, prepared(), request());
+  ASSERT_TRUE(published) << published.error().message;
+  EXPECT_EQ(bundle_there(), expected());
+}
+
+TEST_F(PublishBundleTest, AnEmptyFolderIsTaken) {
+  stdfs::create_directory(output_);
+  must_publish("the new one", true);
+  EXPECT_EQ(bundle_there(), expected());
+}
+
+TEST_F(PublishBundleTest, TheSameAgainWritesNothing) {
+  must_publish("the new one", true);
+  const auto before = listing_of(output_);
+  must_publish("the new one", false);
+  EXPECT_EQ(listing_of(output_), before);
+}
+
+TEST_F(PublishBundleTest, AnotherOneOfPrecastsIsReplacedOnlyWhenAsked) {
+  must_publish("old", true);
+  const auto refused = publish_bundle(fs_, prepared("new"), request());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::bad_input);
+  EXPECT_THAT(refused.error().hint, HasSubstr("--overwrite"));
+  EXPECT_EQ(bundle_there(), expected("old"));
+  EXPECT_EQ(store::testing::entries_in(parent_), 1U);
+  must_publish("new", true, true);
+  EXPECT_EQ(bundle_there(), expected("new"));
+}
+
+TEST_F(PublishBundleTest, WhatSomebodyChangedIsNotReplaced) {
+  must_publish("old", true);
+  put(output_ / "added", "theirs");
+  expect_refused(request(true), "'added'");
+  stdfs::remove(output_ / "added");
+  put(output_ / "data/deep/file", "peed");
+  expect_refused(request(true), "'data/deep/file'");
+  put(output_ / "data/deep/file", "deep");
+  stdfs::remove(output_ / "tokenizer.json");
+  stdfs::create_symlink(original_ / "tokenizer.json", output_ / "tokenizer.json");
+  expect_refused(request(true), "'tokenizer.json'");
+  stdfs::remove(output_ / "tokenizer.json");  // less than was published is nobody's work
+  must_publish("new", true, true);
+}
+
+TEST_F(PublishBundleTest, ADamagedRecordIsNobodysWord) {
+  must_publish("old", true);
+  const std::string record = contents(output_ / kPublishedName);
+  for (const char* text : {"", "[]", "{}", R"({"schema":2,"files":{}})", R"({"schema":1,"files":[]})",
+                           R"({"schema":1,"files":{"tokenizer.json":1}})", R"({"schema":1})"}) {
+    put(output_ / kPublishedName, text);
+    expect_refused(request(true), "precast did not publish a bundle there");
+  }
+  put(output_ / kPublishedName, record);
+  must_publish("old", false);
+}
+
+TEST_F(PublishBundleTest, WhatIsSomebodysIsRefused) {
+  stdfs::create_directory(output_);
+  put(output_ / "file", "theirs");
+  expect_refused(request(true), "is not empty");
+  stdfs::remove_all(output_);
+  put(output_, "a file");
+  expect_refused(request(true), "is not a folder");
+  stdfs::remove(output_);
+  stdfs::create_directory(folder_ / "elsewhere");
+  stdfs::create_directory_symlink(folder_ / "elsewhere", output_);
+  expect_refused(request(true), "is a link");
+  stdfs::remove(output_);
+  stdfs::create_symlink("nowhere", output_);
+  expect_refused(request(true), "is a link");
+}
+
+TEST_F(PublishBundleTest, NeitherInNorAroundTheBundleOrTheCache) {
+  for (const stdfs::path& place : {original_, original_ / "out", original_ / "data", folder_.path()}) {
+    output_ = place;
+    expect_refused(request(true), "the bundle");
+  }
+  for (const stdfs::path& place : {root_, root_ / "tmp/x", root_ / "generations"}) {
+    output_ = place;
+    expect_refused(request(true), "the cache");
+  }
+  stdfs::create_directory_symlink(original_, parent_ / "link");
+  output_ = parent_ / "link/out";
+  expect_refused(request(true), "the bundle");
+  output_ = folder_ / "bundle2";  // a longer name is another place
+  EXPECT_TRUE(publish_bundle(fs_, prepared(), request()));
+}
+
+TEST_F(PublishBundleTest, StagesWithOtherBytesThanStoredAreNotPublished) {
+  store::testing::change_quietly(stages_[1].folder / "npu.bin");
+  const auto published = publish_bundle(fs_, prepared(), request());
+  ASSERT_FALSE(published);
+  EXPECT_EQ(published.error().code, ErrorCode::corrupt);
+  EXPECT_THAT(published.error().message, HasSubstr("precast/2-iterator/npu.bin"));
+  EXPECT_EQ(store::testing::entries_in(parent_), 0U);
+}
+
+TEST_F(PublishBundleTest, NothingCompiledIsNothingToPublish) {
+  EXPECT_EQ(publish_bundle(fs_, PreparedBundle{}, request()).error().code, ErrorCode::internal);
+}
+
+TEST_F(PublishBundleTest, APublishedBundleCanBePublishedFrom) {
+  put(original_ / kPublishedName, "another's record");
+  must_publish("the new one", true);
+  EXPECT_EQ(bundle_there(), expected());
+  must_publish("the new one", false);
+}
+
+TEST_F(PublishBundleTest, CancellingLeavesNothing) {
+  util::CancelToken cancel;
+  cancel.cancel();
+  PublishBundle wanted = request();
+  wanted.cancel = &cancel;
+  const auto published = publish_bundle(fs_, prepared(), wanted);
+  ASSERT_FALSE(published);
+  EXPECT_EQ(published.error().code, ErrorCode::cancelled);
+  EXPECT_EQ(store::testing::entries_in(parent_), 0U);
+}
+
+TEST_F(PublishBundleTest, ADraftThatIsBeingWrittenIsLeftAlone) {
+  bool looked = false;
+  // Another publication into the same folder, at every moment of the first one.
+  store::testing::TestFileSystem other;
+  int calls = 0;
+  fs_.set_hook([&](std::string_view, const stdfs::path&) -> std::optional<Error> {
+    if (++calls % 5 != 0) return std::nullopt;
+    PublishBundle wanted = request();
+    wanted.output = parent_ / "second";
+    PreparedBundle bare;
+    bare.recipe = BundleRecipe{.original = original_, .config = "bare", .stages = {}, .files = {}, .ep = {}, .device = {}};
+    EXPECT_TRUE(publish_bundle(other, bare, wanted)) << calls;
+    looked = true;
+    return std::nullopt;
+  });
+  const PreparedBundle wanted = prepared();
+  const auto published = publish_bundle(fs_, wanted, request());
+  fs_.set_hook({});
+  ASSERT_TRUE(published) << published.error().message;
+  EXPECT_TRUE(looked);
+  EXPECT_EQ(bundle_there(), expected());
+}
+
+TEST_F(PublishBundleTest, EachFailedCallLeavesTheOldOrTheNewBundle) {
+  for (const bool replacing : {false, true}) {
+    int failures = 0;
+    for (int call = 1;; ++call) {
+      stdfs::remove_all(parent_);
+      stdfs::create_directory(parent_);
+      if (replacing) must_publish("old", true);
+      const Tree before = tree_of(output_);
+      const PreparedBundle wanted = prepared("new");
+      std::string where = std::string(replacing ? "replacing, " : "") + "call " + std::to_string(call);
+      int calls = 0;
+      fs_.set_hook([&](std::string_view operation, const stdfs::path& path) -> std::optional<Error> {
+        if (++calls != call) return std::nullopt;
+        where += ", " + std::string(operation) + " of " + path.filename().string();
+        return Error{ErrorCode::no_space, "injected", path, {}};
+      });
+      const auto published = publish_bundle(fs_, wanted, request(true));
+      fs_.set_hook({});
+      if (calls < call) break;
+      Tree there = tree_of(output_);
+      failures += published ? 0 : 1;
+      const bool is_old = there == before;
+      there.erase(kPublishedName);
+      EXPECT_TRUE(is_old || there == expected("new")) << where;
+      if (published) {
+        EXPECT_EQ(there, expected("new")) << where;
+      }
+      const auto again = publish_bundle(fs_, wanted, request(true));
+      EXPECT_TRUE(again) << where << ": " << again.error().message;
+      EXPECT_EQ(bundle_there(), expected("new")) << where;
+      EXPECT_EQ(store::testing::entries_in(parent_), 1U) << where << ": something is left";
+    }
+    EXPECT_GT(failures, 40);
+  }
+}
+
+TEST_F(PublishBundleTest, WhoeverIsKilledLeavesADraftThatTheNextOneRemoves) {
+  bool was_old = false;
+  bool was_new = false;
+  bool left_a_draft = false;
+  for (int call = 1;; ++call) {
+    const std::string where = "killed at call " + std::to_string(call);
+    stdfs::remove_all(parent_);
+    stdfs::create_directory(parent_);
+    must_publish("old", true);
+    const PreparedBundle wanted = prepared("new");
+    const int code = store::testing::in_child([&] {
+      store::testing::TestFileSystem fs;
+      int calls = 0;
+      fs.set_hook([&](std::string_view, const stdfs::path&) -> std::optional<Error> {
+        if (++calls == call) _exit(kKilled);
+        return std::nullopt;
+      });
+      return publish_bundle(fs, wanted, request(true)) ? 0 : 1;
+    });
+    ASSERT_TRUE(code == 0 || code == kKilled) << where << ": " << code;
+    left_a_draft = left_a_draft || store::testing::entries_in(parent_) > 1;
+    Tree there = bundle_there();
+    there.erase(".precast-lease");
+    was_old = was_old || there == expected("old");
+    was_new = was_new || there == expected("new");
+    // Between moving the old one away and the new one in, there is none.
+    EXPECT_TRUE(there.empty() || there == expected("old") || there == expected("new")) << where;
+    const auto again = publish_bundle(fs_, wanted, request(true));
+    EXPECT_TRUE(again) << where << ": " << again.error().message;
+    EXPECT_EQ(bundle_there(), expected("new")) << where;
+    EXPECT_EQ(store::testing::entries_in(parent_), 1U) << where << ": something is left";
+    if (code == 0) break;
+  }
+  EXPECT_TRUE(was_old && was_new && left_a_draft);
+}
+
+class BundleView : public testing::RecipeTest {};
+
+TEST_F(BundleView, LooksLikeTheBundleWithAnotherConfigurationAndGoesWithItsOwner) {
+  const auto before = listing_of(original_);
+  stdfs::path view;
+  {
+    auto work = compile::WorkFolder::temporary(fs_);
+    ASSERT_TRUE(work);
+    const auto made = make_view(fs_, *work, original_, "new", {{"precast/1-context", stages_[0].folder}});
+    ASSERT_TRUE(made) << made.error().message;
+    view = *made;
+    EXPECT_EQ(contents(view / "genai_config.json"), "new");
+    EXPECT_FALSE(stdfs::is_symlink(view / "genai_config.json"));
+    EXPECT_EQ(contents(view / "tokenizer.json"), "tokens");
+    EXPECT_EQ(contents(view / "data/deep/file"), "deep");
+    EXPECT_EQ(contents(view / kOriginalInView / "context.onnx"), "a model");
+    EXPECT_EQ(contents(view / "precast/1-context/npu.bin"), "binary of context");
+    EXPECT_TRUE(stdfs::is_symlink(view / "data"));
+    EXPECT_EQ(store::testing::entries_in(view), store::testing::entries_in(original_) + 1);
+  }
+  EXPECT_FALSE(stdfs::exists(view));
+  EXPECT_EQ(listing_of(original_), before);
+  EXPECT_TRUE(stdfs::exists(stages_[0].folder / "npu.bin"));
+}
+
+TEST_F(BundleView, AFolderOfTheOriginalWithOurNameIsReachedThroughTheOriginal) {
+  stdfs::create_directory(original_ / "precast");
+  put(original_ / "precast/file", "theirs");
+  auto work = compile::WorkFolder::temporary(fs_);
+  ASSERT_TRUE(work);
+  const auto view = make_view(fs_, *work, original_, "new", {});
+  ASSERT_TRUE(view) << view.error().message;
+  EXPECT_FALSE(stdfs::is_symlink(*view / "precast"));
+  EXPECT_EQ(contents(*view / kOriginalInView / "precast/file"), "theirs");
+  EXPECT_EQ(contents(original_ / "precast/file"), "theirs");
+}
+
+}  // namespace
+}  // namespace precast::genai
