@@ -51,7 +51,8 @@ std::vector<store::Artifact> stage_files(const BundleRecipe& recipe) {
   std::vector<store::Artifact> files;
   for (const StoredStage& stage : recipe.stages) {
     for (const store::Artifact& artifact : stage.artifacts) {
-      files.push_back({(stdfs::path(store::kBundleFolder) / stage.place / artifact.path).string(), artifact.size, artifact.sha256});
+      files.push_back(
+          {(stdfs::path(store::kBundleFolder) / stage.place / artifact.path).string(), artifact.size, artifact.sha256});
     }
   }
   return files;

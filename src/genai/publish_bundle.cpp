@@ -161,7 +161,8 @@ class Draft {
       return moved;
     }
     folder_.clear();
-    // Not before: another publication would take the draft for one that was left. What stays is of no file of the bundle.
+    // Not before: another publication would take the draft for one that was left. What stays is of no file of the
+    // bundle.
     (void)fs_.unlink(output / kLeaseName);
     PRECAST_TRY(fs_.sync_directory(output));
     PRECAST_TRY(fs_.sync_directory(output.parent_path()));
@@ -241,7 +242,11 @@ Result<PublishedBundle> publish_bundle(fs::FileSystem& fs, const PreparedBundle&
   PRECAST_TRY(check_stages(*prepared.recipe, files, draft.folder()));
   PRECAST_TRY_ASSIGN(const There there, look_at(fs, request));
   if (there == There::ours) {
-    if (published_files(fs, request.output) == files) return PublishedBundle{request.output, false};
+    if (published_files(fs, request.output) == files) {
+      const stdfs::path left = request.output / kLeaseName;  // by whoever was killed before deleting it
+      if (fs::exists(fs, left)) PRECAST_TRY(fs.unlink(left));
+      return PublishedBundle{request.output, false};
+    }
     if (!request.overwrite) {
       return in_the_way(request.output, "has another bundle that precast published", "replace it with --overwrite");
     }

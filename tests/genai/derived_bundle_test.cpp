@@ -10,10 +10,10 @@ namespace {
 
 namespace stdfs = std::filesystem;
 using testing::contents;
+using ::testing::HasSubstr;
 using testing::listing_of;
 using testing::put;
 using testing::tree_of;
-using ::testing::HasSubstr;
 
 const fs::Lock::WaitOptions kWait{.timeout = std::chrono::seconds(10)};
 
