@@ -46,6 +46,18 @@ store::Marker marker_of(const BundleRecipe& recipe, const Evidence& evidence) {
   return marker;
 }
 
+// As they are called in the bundle's generation.
+std::vector<store::Artifact> stage_files(const BundleRecipe& recipe) {
+  std::vector<store::Artifact> files;
+  for (const StoredStage& stage : recipe.stages) {
+    for (const store::Artifact& artifact : stage.artifacts) {
+      files.push_back(
+          {(stdfs::path(store::kBundleFolder) / stage.place / artifact.path).string(), artifact.size, artifact.sha256});
+    }
+  }
+  return files;
+}
+
 DerivedBundle found(store::Hit hit, bool made) {
   stdfs::path folder = hit.folder / store::kBundleFolder;
   return {.hit = std::move(hit), .folder = std::move(folder), .made = made};
@@ -69,7 +81,7 @@ Result<std::optional<DerivedBundle>> make(store::Store& store, const BundleRecip
   PRECAST_TRY(assemble(store.file_system(), recipe, work.output_folder() / store::kBundleFolder, StoredFiles::link));
   PRECAST_TRY_ASSIGN(const Evidence after, evidence_of(store, recipe));
   if (after != before) return std::optional<DerivedBundle>();
-  PRECAST_TRY_ASSIGN(auto committed, store.commit_bundle(std::move(work), marker));
+  PRECAST_TRY_ASSIGN(auto committed, store.commit_bundle(std::move(work), marker, stage_files(recipe)));
   // Their second names changed the stages' files' times.
   for (const StoredStage& stage : recipe.stages) PRECAST_TRY(store.hash_again(stage.generation, stage.artifacts));
   if (committed.marker_error) return std::unexpected(*committed.marker_error);

@@ -122,16 +122,21 @@ class Draft {
 
   [[nodiscard]] const stdfs::path& folder() const { return folder_; }
   Result<void> make() {
-    PRECAST_TRY(fs_.make_directory(folder_, kFolderMode));
-    PRECAST_TRY_ASSIGN(lease_, fs_.open(folder_ / kLeaseName, fs::OpenMode::lock));
-    PRECAST_TRY(fs_.try_lock(lease_, fs::LockKind::shared));
-    return {};
+    constexpr int kAttempts = 4;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      PRECAST_TRY(fs_.make_directory(folder_, kFolderMode));
+      PRECAST_TRY_ASSIGN(const bool leased, take_lease());
+      if (leased) return {};
+      folder_ = fs::new_temporary(folder_.parent_path());
+    }
+    return fail(ErrorCode::busy, "others clear up " + util::quoted(folder_.parent_path()) + " all the time",
+                folder_.parent_path(), "try again");
   }
   Result<void> make_durable() {
-    PRECAST_TRY(fs_.unlink(folder_ / kLeaseName));
     PRECAST_TRY_ASSIGN(const auto entries, fs::list_tree(fs_, folder_));
     std::set<stdfs::path> folders{stdfs::path()};
     for (const fs::TreeEntry& entry : entries) {
+      if (entry.path == kLeaseName) continue;
       PRECAST_TRY(fs_.change_mode(folder_ / entry.path, kFileMode));
       PRECAST_TRY_ASSIGN(fs::File file, fs_.open(folder_ / entry.path, fs::OpenMode::read));
       PRECAST_TRY(fs_.sync(file));
@@ -156,18 +161,38 @@ class Draft {
       return moved;
     }
     folder_.clear();
+    // Not before: another publication would take the draft for one that was left. What stays is of no file of the
+    // bundle.
+    (void)fs_.unlink(output / kLeaseName);
+    PRECAST_TRY(fs_.sync_directory(output));
     PRECAST_TRY(fs_.sync_directory(output.parent_path()));
     if (!old.empty()) (void)fs::remove_tree(fs_, old);  // what stays is removed by the next publication
     return {};
   }
 
  private:
+  // false: another publication took the folder for one that was left, before it had its lease.
+  Result<bool> take_lease() {
+    auto lease = fs_.open(folder_ / kLeaseName, fs::OpenMode::lock);
+    if (!lease && fs::is_not_found(lease.error())) return false;
+    if (!lease) return std::unexpected(lease.error());
+    PRECAST_TRY_ASSIGN(const bool locked, fs_.try_lock(*lease, fs::LockKind::shared));
+    if (!locked) return false;
+    PRECAST_TRY_ASSIGN(const fs::FileStat mine, fs_.stat(*lease));
+    const auto there = fs_.lstat(folder_ / kLeaseName);
+    if (!there && fs::is_not_found(there.error())) return false;
+    if (!there) return std::unexpected(there.error());
+    lease_ = *std::move(lease);
+    return there->inode == mine.inode;
+  }
+
   fs::FileSystem& fs_;
   stdfs::path folder_;
   fs::File lease_;
 };
 
-// What killed publications left: folders whose lease nobody holds.
+// What killed publications left: folders of ours whose lease nobody holds, drafts and replaced bundles. Nobody else has
+// such names.
 void remove_left_drafts(fs::FileSystem& fs, const stdfs::path& parent) {
   const auto entries = fs.list(parent);
   if (!entries) return;
@@ -176,9 +201,9 @@ void remove_left_drafts(fs::FileSystem& fs, const stdfs::path& parent) {
     const auto stat = fs.lstat(folder);
     if (!fs::is_temporary(entry.name) || !stat || stat->kind != fs::FileKind::directory) continue;
     auto lease = fs.open(folder / kLeaseName, fs::OpenMode::lock_existing);
-    const bool ours = lease || fs::exists(fs, folder / kPublishedName);
+    if (!lease && !fs::is_not_found(lease.error())) continue;
     const auto locked = lease ? fs.try_lock(*lease, fs::LockKind::exclusive) : Result<bool>(true);
-    if (ours && locked && *locked) (void)fs::remove_tree(fs, folder);  // what stays is tried again next time
+    if (locked && *locked) (void)fs::remove_tree(fs, folder);  // what stays is tried again next time
   }
 }
 
@@ -217,7 +242,11 @@ Result<PublishedBundle> publish_bundle(fs::FileSystem& fs, const PreparedBundle&
   PRECAST_TRY(check_stages(*prepared.recipe, files, draft.folder()));
   PRECAST_TRY_ASSIGN(const There there, look_at(fs, request));
   if (there == There::ours) {
-    if (published_files(fs, request.output) == files) return PublishedBundle{request.output, false};
+    if (published_files(fs, request.output) == files) {
+      const stdfs::path left = request.output / kLeaseName;  // by whoever was killed before deleting it
+      if (fs::exists(fs, left)) PRECAST_TRY(fs.unlink(left));
+      return PublishedBundle{request.output, false};
+    }
     if (!request.overwrite) {
       return in_the_way(request.output, "has another bundle that precast published", "replace it with --overwrite");
     }

@@ -119,6 +119,17 @@ Result<std::vector<Artifact>> hash_artifacts(Store::State& state, const std::fil
   return artifacts;
 }
 
+Result<void> require_known(const std::filesystem::path& folder, const std::vector<Artifact>& artifacts,
+                           std::span<const Artifact> known) {
+  for (const Artifact& one : known) {
+    const auto found = std::ranges::find(artifacts, one.path, &Artifact::path);
+    if (found != artifacts.end() && found->sha256 == one.sha256) continue;
+    return fail(ErrorCode::corrupt, util::quoted(one.path) + " has other bytes than were stored", folder / one.path,
+                "precast cache verify shows what is damaged");
+  }
+  return {};
+}
+
 // What is published must be readable for every later look-up; a defect shows here and not as a miss for ever.
 Result<std::string> marker_text(const Marker& marker) {
   std::string text = serialize(marker);
@@ -160,14 +171,15 @@ Result<void> publish_marker(fs::FileSystem& fs, const Layout& layout, const Mark
 }  // namespace
 
 Result<Store::Committed> Store::commit(Work work, Marker marker) {
-  return commit(std::move(work), std::move(marker), kModelName);
+  return commit(std::move(work), std::move(marker), kModelName, {});
 }
 
-Result<Store::Committed> Store::commit_bundle(Work work, Marker marker) {
-  return commit(std::move(work), std::move(marker), kBundleConfig);
+Result<Store::Committed> Store::commit_bundle(Work work, Marker marker, std::span<const Artifact> known) {
+  return commit(std::move(work), std::move(marker), kBundleConfig, known);
 }
 
-Result<Store::Committed> Store::commit(Work work, Marker marker, std::string_view main_file) {
+Result<Store::Committed> Store::commit(Work work, Marker marker, std::string_view main_file,
+                                       std::span<const Artifact> known) {
   PRECAST_TRY(require_key(marker.key));
   fs::FileSystem& fs = state_->fs;
   const Layout& layout = state_->layout;
@@ -180,6 +192,7 @@ Result<Store::Committed> Store::commit(Work work, Marker marker, std::string_vie
   timings.sync_ms += watch.lap_ms();
   marker.generation = work.uuid();
   PRECAST_TRY_ASSIGN(marker.artifacts, hash_artifacts(*state_, folder, output, marker.generation));
+  PRECAST_TRY(require_known(folder, marker.artifacts, known));
   marker.created = util::format_rfc3339(state_->clock().now());
   timings.hash_ms += watch.lap_ms();
   PRECAST_TRY_ASSIGN(const std::string text, marker_text(marker));

@@ -145,8 +145,9 @@ class Store {
     std::optional<Error> marker_error;
   };
   [[nodiscard]] Result<Committed> commit(Work work, Marker marker);
-  // The same for a prepared bundle, which lies in output_folder() / kBundleFolder, with folders of its own.
-  [[nodiscard]] Result<Committed> commit_bundle(Work work, Marker marker);
+  // The same for a prepared bundle, which lies in output_folder() / kBundleFolder, with folders of its own. A file that
+  // is in `known` with another SHA-256: corrupt, and nothing is stored.
+  [[nodiscard]] Result<Committed> commit_bundle(Work work, Marker marker, std::span<const Artifact> known = {});
   // For whoever gave files of a generation second names inside the store, which changes their times: hashes them again,
   // so that the next hit need not. The lease is the caller's. Other bytes than were stored: corrupt.
   [[nodiscard]] Result<void> hash_again(const std::string& generation, std::span<const Artifact> artifacts);
@@ -188,7 +189,8 @@ class Store {
 
  private:
   explicit Store(std::unique_ptr<State> state);
-  [[nodiscard]] Result<Committed> commit(Work work, Marker marker, std::string_view main_file);
+  [[nodiscard]] Result<Committed> commit(Work work, Marker marker, std::string_view main_file,
+                                         std::span<const Artifact> known);
   std::unique_ptr<State> state_;
 };
 

@@ -48,7 +48,8 @@ TEST(GenaiLibrary, TheEnvironmentNamesOneToo) {
 }
 
 TEST(GenaiLibrary, AMissingOneIsNamed) {
-  EXPECT_THAT(load_in_child(named("/no/such.so")), HasSubstr("--genai-library names '/no/such.so', which is not a file"));
+  EXPECT_THAT(load_in_child(named("/no/such.so")),
+              HasSubstr("--genai-library names '/no/such.so', which is not a file"));
   EXPECT_THAT(load_in_child(named("/tmp")), HasSubstr("which is not a file"));
 }
 
