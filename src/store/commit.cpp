@@ -113,6 +113,7 @@ Result<std::vector<Artifact>> hash_artifacts(Store::State& state, const std::fil
   for (const auto& path : output.artifacts) paths.push_back(folder / path);
   PRECAST_TRY_ASSIGN(const auto evidence, state.memo.digest_afresh(paths, group_of(uuid)));
   std::vector<Artifact> artifacts;
+  artifacts.reserve(evidence.size());
   for (std::size_t i = 0; i < evidence.size(); ++i) {
     artifacts.push_back({output.artifacts[i].string(), evidence[i].stat.size, evidence[i].sha256});
   }

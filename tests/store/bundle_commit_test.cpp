@@ -11,10 +11,10 @@ namespace precast::store {
 namespace {
 
 namespace stdfs = std::filesystem;
-using testing::marker_for;
-using testing::put;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::marker_for;
+using testing::put;
 
 class BundleCommit : public ::testing::Test {
  protected:
@@ -50,14 +50,17 @@ class BundleCommit : public ::testing::Test {
     const auto found = store_->verify({});
     EXPECT_TRUE(found);
     std::vector<std::string> texts;
-    for (const Finding& one : *found) texts.push_back((one.damaged ? "" : "note: ") + one.path.string() + ": " + one.message);
+    texts.reserve(found->size());
+    for (const Finding& one : *found)
+      texts.push_back((one.damaged ? "" : "note: ") + one.path.string() + ": " + one.message);
     return texts;
   }
   [[nodiscard]] stdfs::path bundle_of(const Marker& marker) const {
     return store_->layout().generation(marker.generation) / kBundleFolder;
   }
 
-  testing::TemporaryFolder folder_;
+  // Hundreds of stores are made here; only bytes count, not what keeps them.
+  testing::TemporaryFolder folder_{stdfs::is_directory("/dev/shm") ? "/dev/shm" : stdfs::temp_directory_path()};
   stdfs::path root_ = folder_ / "root";
   testing::TestFileSystem fs_;
   testing::TestClock clock_;
@@ -159,7 +162,8 @@ TEST_F(BundleCommit, AMissingFileBelowAFolderIsAMissAndDamage) {
 TEST_F(BundleCommit, AnAddedFileIsNoted) {
   const Marker marker = must_commit("a");
   put(bundle_of(marker) / "a/b/added", "x");
-  EXPECT_THAT(findings(), ElementsAre(::testing::AllOf(HasSubstr("note: "), HasSubstr("bundle/a/b/added: not a file of"))));
+  EXPECT_THAT(findings(),
+              ElementsAre(::testing::AllOf(HasSubstr("note: "), HasSubstr("bundle/a/b/added: not a file of"))));
 }
 
 TEST_F(BundleCommit, AFileThatBecameALinkToItsBytesIsDamage) {
@@ -172,8 +176,9 @@ TEST_F(BundleCommit, AFileThatBecameALinkToItsBytesIsDamage) {
 TEST_F(BundleCommit, AMarkerWhosePathLeadsElsewhereIsNotUsed) {
   Marker marker = must_commit("a");
   const Marker good = marker;
-  for (const char* path : {"bundle/../x", "../x", "bundle/..", "bundle/.", "/bundle/x", "bundle//x", "bundle/x/", "bundle/",
-                           "bundle", "tokenizer.json", "model.onnx", "bundle/./x", "bundlex/y", "manifest.1.json"}) {
+  for (const char* path :
+       {"bundle/../x", "../x", "bundle/..", "bundle/.", "/bundle/x", "bundle//x", "bundle/x/", "bundle/", "bundle",
+        "tokenizer.json", "model.onnx", "bundle/./x", "bundlex/y", "manifest.1.json"}) {
     marker = good;
     marker.artifacts[1].path = path;
     const auto parsed = parse_marker(serialize(marker));

@@ -19,8 +19,8 @@ namespace precast::store::testing {
 
 namespace stdfs = std::filesystem;
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (stdfs::canonical(stdfs::temp_directory_path()) / "precast-store-XXXXXX").string();
+TemporaryFolder::TemporaryFolder(const stdfs::path& parent) {
+  std::string name = (stdfs::canonical(parent) / "precast-store-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) std::abort();
   path_ = name;
 }
