@@ -480,11 +480,10 @@ TEST_F(Cli, InterruptedWhileItWaitsItSaysForWhat) {
   const auto compiler = precast_.start(precast_.fake({"compile", model.native()}));
   ASSERT_TRUE(wait_for_event(precast_.trace(), "hang"));
   const auto waiter = precast_.start(precast_.fake({"compile", model.native()}));
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_TRUE(waiter->wait_for_words("waiting for pid " + std::to_string(compiler->pid())));
   waiter->signal(SIGINT);
   const Ran ran = waiter->wait();
   EXPECT_EQ(ran.code, 130);
-  EXPECT_THAT(ran.err, HasSubstr("waiting for pid " + std::to_string(compiler->pid())));
   EXPECT_THAT(ran.err, HasSubstr("interrupted while waiting for another compile of '" + model.native() + "'"));
   compiler->signal(SIGINT);
   EXPECT_EQ(compiler->wait().code, 130);

@@ -112,6 +112,14 @@ Running::Running(const stdfs::path& scratch, const std::string& program, std::ve
   child_ = std::make_unique<process::Child>(std::move(*child));
 }
 
+bool Running::wait_for_words(std::string_view words) const {
+  for (int i = 0; i < 1200; ++i) {
+    if (read_file(err_).find(words) != std::string::npos) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
+}
+
 Ran Running::wait(std::chrono::seconds limit) {
   Ran ran;
   const auto exit = child_->wait(limit);

@@ -47,6 +47,8 @@ class Running {
           const Environment& env, const std::filesystem::path& working_directory = {});
   [[nodiscard]] int pid() const { return child_->pid(); }
   void signal(int number) { child_->kill_group(number); }
+  // Waits until it has said that on stderr (true) or 60 s passed.
+  [[nodiscard]] bool wait_for_words(std::string_view words) const;
   [[nodiscard]] Ran wait(std::chrono::seconds limit = std::chrono::seconds(300));
 
  private:
