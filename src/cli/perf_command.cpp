@@ -132,6 +132,12 @@ int perf_bundle(Context& context, const PerfOptions& options) {
   end_without_haste();  // what was measured is worth waiting for the request that runs
   const auto format = bench::parse_report_format(options.format.empty() ? "text" : options.format);
   if (!format) return report_error(context, "perf", format.error());
+  // Before the measurement that would be in vain; writing looks again.
+  if (!options.output.empty() && !options.overwrite && fs::exists(context.file_system(), options.output)) {
+    return report_error(context, "perf",
+                        {ErrorCode::bad_input, "the report " + util::quoted(options.output) + " exists already",
+                         options.output, "replace it with --overwrite, or name another file with -o"});
+  }
   const auto measured = measure(context, options);
   if (!measured) return report_error(context, "perf", measured.error());
   const auto written = write(context, options, measured->report);

@@ -21,7 +21,8 @@ std::unexpected<Error> refuse(const std::filesystem::path& path, const std::stri
 
 std::unexpected<Error> refuse_kind(fs::FileKind kind, const std::filesystem::path& path) {
   if (kind == fs::FileKind::directory) {
-    return refuse(path, "is a folder, not an ONNX file", "name the .onnx file inside it; a bundle has a genai_config.json");
+    return refuse(path, "is a folder, not an ONNX file",
+                  "name the .onnx file inside it; a bundle has a genai_config.json");
   }
   return refuse(path, "is not a regular file (a pipe, a socket or a device)", "copy the model into a file first");
 }

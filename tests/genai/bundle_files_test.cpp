@@ -63,10 +63,10 @@ TEST_F(FilesOfBundle, LinksInsideStandForWhatTheyLeadTo) {
   stdfs::remove(bundle_ / "other");
   stdfs::create_directory_symlink("data", bundle_ / "other");
   stdfs::create_symlink("../../tokenizer.json", bundle_ / "data/deep/up");
-  EXPECT_THAT(names(), ElementsAre("absolute = tokenizer.json", "data/deep/file", "data/deep/up = tokenizer.json",
-                                   "file = tokenizer.json", "link_of_link = tokenizer.json",
-                                   "other/deep/file = data/deep/file", "other/deep/up = tokenizer.json",
-                                   "tokenizer.json"));
+  EXPECT_THAT(names(),
+              ElementsAre("absolute = tokenizer.json", "data/deep/file", "data/deep/up = tokenizer.json",
+                          "file = tokenizer.json", "link_of_link = tokenizer.json", "other/deep/file = data/deep/file",
+                          "other/deep/up = tokenizer.json", "tokenizer.json"));
 }
 
 TEST_F(FilesOfBundle, TheBundleItselfMayBeReachedThroughALink) {
@@ -116,7 +116,8 @@ TEST_F(FilesOfBundle, LinksInACircleAreRefused) {
 }
 
 TEST_F(FilesOfBundle, WhatToolsKeepThereIsLeftOut) {
-  for (const char* name : {".git/objects", ".cache/huggingface", "data/.git"}) stdfs::create_directories(bundle_ / name);
+  for (const char* name : {".git/objects", ".cache/huggingface", "data/.git"})
+    stdfs::create_directories(bundle_ / name);
   put(bundle_ / ".git/objects/x", "x");
   put(bundle_ / ".cache/huggingface/x", "x");
   stdfs::create_symlink("/nowhere", bundle_ / ".cache/dangling");
@@ -133,7 +134,10 @@ TEST_F(FilesOfBundle, AFifoIsNoFile) {
 }
 
 TEST_F(FilesOfBundle, ANameThatIsNotUtf8IsRefused) {
-  put(bundle_ / "data/gr\xFC\xDF" "e", "x");
+  put(bundle_ /
+          "data/gr\xFC\xDF"
+          "e",
+      "x");
   const auto files = files_of_bundle(fs::FileSystem::posix(), bundle_, {});
   ASSERT_FALSE(files);
   EXPECT_EQ(files.error().code, ErrorCode::bad_input);

@@ -1,5 +1,5 @@
-// Each call of the file system fails once, or is the last one of a killed process, while a bundle is put together: it is
-// whole or not there, the stages stay, the next run works, and nothing is left over.
+// Each call of the file system fails once, or is the last one of a killed process, while a bundle is put together: it
+// is whole or not there, the stages stay, the next run works, and nothing is left over.
 #include <unistd.h>
 
 #include "genai/derive_support.hpp"

@@ -48,15 +48,15 @@ TEST(Utf8Stream, ACharacterComesWithItsLastByte) {
 
 TEST(Utf8Stream, BytesThatCannotBecomeACharacterAreReplacedAtOnce) {
   const std::pair<std::string, std::string> cases[] = {
-      {"a\x80z", "a" + kBad + "z"},                       // no beginning
-      {"\xC3z", kBad + "z"},                              // no end
-      {"\xE2\x82z", kBad + kBad + "z"},                   // nor here
-      {"\xC0\xAF", kBad + kBad},                          // too long a form
-      {"\xE0\x80\x80", kBad + kBad + kBad},               // likewise
-      {"\xED\xA0\x80", kBad + kBad + kBad},               // a surrogate
-      {"\xF4\x90\x80\x80", kBad + kBad + kBad + kBad},    // beyond the last character
-      {"\xF5\xFF", kBad + kBad},                          // never
-      {"\xF0\x9F\xC3\xA4", kBad + kBad + "\u00E4"},       // a whole one after half of one
+      {"a\x80z", "a" + kBad + "z"},                     // no beginning
+      {"\xC3z", kBad + "z"},                            // no end
+      {"\xE2\x82z", kBad + kBad + "z"},                 // nor here
+      {"\xC0\xAF", kBad + kBad},                        // too long a form
+      {"\xE0\x80\x80", kBad + kBad + kBad},             // likewise
+      {"\xED\xA0\x80", kBad + kBad + kBad},             // a surrogate
+      {"\xF4\x90\x80\x80", kBad + kBad + kBad + kBad},  // beyond the last character
+      {"\xF5\xFF", kBad + kBad},                        // never
+      {"\xF0\x9F\xC3\xA4", kBad + kBad + "\u00E4"},     // a whole one after half of one
   };
   for (const auto& [bytes, text] : cases) {
     for (std::uint64_t cuts = 0; cuts < 1U << (bytes.size() - 1); ++cuts) {
@@ -104,9 +104,9 @@ TEST(StopTexts, AreFoundHoweverTheTextIsCut) {
       {{"END"}, "some END more", {"some ", true}},
       {{"END"}, "some EN more E", {"some EN more E", false}},
       {{"END"}, "ENEND", {"EN", true}},
-      {{"aab"}, "aaab", {"a", true}},          // begins inside what was held
-      {{"abab"}, "abaabab.", {"aba", true}},   // likewise
-      {{"xyz", "b"}, "a b xyz", {"a ", true}}, // the one that comes first
+      {{"aab"}, "aaab", {"a", true}},           // begins inside what was held
+      {{"abab"}, "abaabab.", {"aba", true}},    // likewise
+      {{"xyz", "b"}, "a b xyz", {"a ", true}},  // the one that comes first
       {{"b", "xyz"}, "a xyz b", {"a ", true}},
       {{"ab", "abc"}, "x abc", {"x ", true}},
       {{"abcd", "bc"}, "x abcd", {"x a", true}},  // the one that is whole first

@@ -210,7 +210,8 @@ TEST_F(GenaiGenerate, SamplingWithASeedRepeats) {
 
 TEST_F(GenaiGenerate, TextSurvivesTheTokenizer) {
   Session session = tiny();
-  for (const char* text : {"hello the world", "\u00E4\u00F6\u00FC\u00DF \u20AC", "\U0001F600\U0001F1E9\U0001F1EA", "a\nb\t c"}) {
+  for (const char* text :
+       {"hello the world", "\u00E4\u00F6\u00FC\u00DF \u20AC", "\U0001F600\U0001F1E9\U0001F1EA", "a\nb\t c"}) {
     const auto ids = session.encode(text);
     ASSERT_TRUE(ids) << ids.error().message;
     EXPECT_EQ(session.decode(*ids).value(), text);

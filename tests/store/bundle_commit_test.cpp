@@ -69,6 +69,7 @@ class BundleCommit : public ::testing::Test {
 
 std::vector<std::string> paths_of(const std::vector<Artifact>& artifacts) {
   std::vector<std::string> paths;
+  paths.reserve(artifacts.size());
   for (const Artifact& artifact : artifacts) paths.push_back(artifact.path);
   return paths;
 }
