@@ -20,7 +20,8 @@ struct DerivedBundle {
 };
 
 // With everything there already: no byte of a model is hashed and nothing is copied or written. A file that keeps
-// changing while it is copied: busy. `before_commit` is called when all files are in place and nothing is yet found.
+// changing while it is copied: busy. `before_copy` is called before each
+// attempt at copying (for tests of files that change).
 [[nodiscard]] Result<DerivedBundle> derive_bundle(store::Store& store, const BundleRecipe& recipe,
                                                   const fs::Lock::WaitOptions& wait,
                                                   const std::function<void()>& before_copy = {});

@@ -21,9 +21,7 @@ Result<void> require_stages(const Bundle& bundle, const PreparedBundle& prepared
   for (const PreparedStage& stage : prepared.stages) {
     if (stage.outcome != StageOutcome::failed) continue;
     const Error& why = *stage.resolution->error;
-    return fail(why.code,
-                "stage " + util::quoted(stage.name) + " of " + util::quoted(bundle.folder) + ": " + why.message,
-                bundle.folder, why.hint);
+    return fail(why.code, stage_of(bundle, stage.name) + ": " + why.message, bundle.folder, why.hint);
   }
   return {};
 }
@@ -34,8 +32,8 @@ Result<void> refuse_unsafe_stages(const Bundle& bundle, const PreparedBundle& pr
     if (!stage.resolution || !stage.resolution->unsafe_to_open) continue;
     const Error why = stage.resolution->error.value_or(Error{ErrorCode::compile_failed, stage.reason, {}, {}});
     return fail(why.code,
-                "stage " + util::quoted(stage.name) + " of " + util::quoted(bundle.folder) +
-                    " may not run on the CPU, and " + stage.ep + " crashed or hung on it: " + why.message,
+                stage_of(bundle, stage.name) + " may not run on the CPU, and " + stage.ep +
+                    " crashed or hung on it: " + why.message,
                 bundle.folder, "use --ep cpu, or run it without --strict to have it fall back");
   }
   return {};
@@ -76,20 +74,27 @@ std::string free_base(const std::vector<BundleFile>& files) {
   return base;
 }
 
+// A stage's model and its external data. A compile looked at them already; only of other stages the model is read.
+std::vector<stdfs::path> files_of_stage(fs::FileSystem& fs, const Stage& original, const PreparedStage& stage) {
+  if (stage.resolution) return stage.resolution->source_files;
+  std::vector<stdfs::path> files{original.model};
+  const auto facts = model::read_model(fs, original.model);
+  if (!facts) return files;  // it is no stage of ours to judge; genai will
+  for (const model::ExternalFile& file : facts->external_files) {
+    files.push_back(model::resolve_location(original.model, file.location));
+  }
+  return files;
+}
+
 // The models that are replaced, and their external data, unless another stage's model needs that too.
 std::set<stdfs::path> replaced_files(const OpenedBundle& opened, const PreparedBundle& prepared, fs::FileSystem& fs) {
-  std::set<stdfs::path> replaced{stdfs::path(kConfigName)};
+  std::set<stdfs::path> replaced;
   std::set<stdfs::path> needed;
   for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
     const PreparedStage& stage = prepared.stages[i];
-    const Stage& original = opened.bundle.stages[i];
     std::set<stdfs::path>& to = is_compiled_here(stage) ? replaced : needed;
-    to.insert(original.model.lexically_relative(opened.bundle.folder).lexically_normal());
-    const auto facts = model::read_model(fs, original.model);
-    if (!facts) continue;  // it is no stage of ours to judge; genai will
-    for (const model::ExternalFile& file : facts->external_files) {
-      const auto path = model::resolve_location(original.model, file.location);
-      to.insert(path.lexically_relative(opened.bundle.folder).lexically_normal());
+    for (const stdfs::path& file : files_of_stage(fs, opened.bundle.stages[i], stage)) {
+      to.insert(file.lexically_relative(opened.bundle.folder).lexically_normal());
     }
   }
   for (const stdfs::path& path : needed) replaced.erase(path);
@@ -243,9 +248,8 @@ Result<void> find_eps(fs::FileSystem& fs, ort::Catalog& catalog, OpenedBundle& o
   std::map<std::string, stdfs::path> libraries;
   for (StageRoute& stage : opened.route.stages) {
     if (stage.ep.empty()) continue;
-    const bool requested = stage.ep == opened.route.requested_ep;
-    const ort::EpReference reference{stage.ep, requested ? opened.route.requested_source : std::string()};
-    PRECAST_TRY_ASSIGN(const ort::FoundEp* const ep, ort::select_ep(catalog.found(), reference));
+    PRECAST_TRY_ASSIGN(const ort::FoundEp* const ep,
+                       ort::select_ep(catalog.found(), ort::parse_ep_reference(ep_reference(opened.route, stage))));
     found[stage.ep] = ep;
     libraries[stage.ep] = ep->library;
     name_backend(fs, *ep, stage);

@@ -12,11 +12,6 @@ namespace precast::genai {
 
 namespace {
 
-Error in_stage(const Bundle& bundle, const std::string& stage, Error error) {
-  error.message = "stage " + util::quoted(stage) + " of " + util::quoted(bundle.folder) + ": " + error.message;
-  return error;
-}
-
 // What keeps a stage from being compiled that names an EP; empty = nothing.
 std::string obstacle(const StageRoute& route) {
   const auto hardware = std::ranges::count_if(route.providers, [](const Provider& one) { return !is_cpu(one); });
@@ -32,10 +27,7 @@ compile::Request request_for(const OpenedBundle& opened, const PrepareOptions& o
                              const StageRoute& route) {
   compile::Request request = options.request;
   request.model = stage.model;
-  request.target.ep = route.ep;
-  if (route.ep == opened.route.requested_ep && !opened.route.requested_source.empty()) {
-    request.target.ep += "@" + opened.route.requested_source;
-  }
+  request.target.ep = ep_reference(opened.route, route);
   request.target.device = device_for(opened.route, route);
   request.target.provider_options = route.options;
   for (const auto& [key, value] : route.session_entries) request.session.config_entries[key] = value;
@@ -92,7 +84,9 @@ class Stages {
     work();
     for (std::thread& thread : threads) thread.join();
     for (std::size_t i = 0; i < errors_.size(); ++i) {
-      if (errors_[i]) return std::unexpected(in_stage(opened_.bundle, stages_[i].name, *errors_[i]));
+      if (!errors_[i]) continue;
+      errors_[i]->message = stage_of(opened_.bundle, stages_[i].name) + ": " + errors_[i]->message;
+      return std::unexpected(*errors_[i]);
     }
     return std::move(stages_);
   }
@@ -136,6 +130,15 @@ class Stages {
 };
 
 }  // namespace
+
+std::string stage_of(const Bundle& bundle, const std::string& stage) {
+  return "stage " + util::quoted(stage) + " of " + util::quoted(bundle.folder);
+}
+
+std::string ep_reference(const Route& route, const StageRoute& stage) {
+  if (stage.ep != route.requested_ep || route.requested_source.empty()) return stage.ep;
+  return stage.ep + "@" + route.requested_source;
+}
 
 std::optional<ort::DeviceClass> device_for(const Route& route, const StageRoute& stage) {
   if (route.requested_device) return route.requested_device;

@@ -7,6 +7,12 @@
 
 namespace precast::genai {
 
+// "stage 'context' of '/models/x'", for messages.
+[[nodiscard]] std::string stage_of(const Bundle& bundle, const std::string& stage);
+
+// The stage's EP as a request names it: with the source, if one was asked for.
+[[nodiscard]] std::string ep_reference(const Route& route, const StageRoute& stage);
+
 // The device class that a stage wants of its EP: asked for, or what its options say; none = any.
 [[nodiscard]] std::optional<ort::DeviceClass> device_for(const Route& route, const StageRoute& stage);
 

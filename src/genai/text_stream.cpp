@@ -24,10 +24,9 @@ std::size_t length_of(char lead) {
 
 // Whether `bytes`, shorter than its first byte says, can still become a character.
 bool may_go_on(std::string_view bytes) {
-  std::string filled(bytes);
   // 0x80 and 0xBF: the lowest and the highest byte that may follow; a second byte may allow only one of them.
   for (const char filler : {'\x80', '\xBF'}) {
-    std::string tried = filled;
+    std::string tried(bytes);
     tried.resize(length_of(bytes.front()), filler);
     if (util::is_utf8(tried)) return true;
   }

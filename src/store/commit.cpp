@@ -57,7 +57,7 @@ Result<Output> look_at_output(fs::FileSystem& fs, const std::filesystem::path& f
     PRECAST_TRY(require_storable(folder, entry));
     if (entry.path == kManifestName) continue;  // replaced below
     output.files.push_back(entry.path);
-    if (entry.path.has_parent_path()) output.folders.insert(entry.path.parent_path());
+    for (auto at = entry.path.parent_path(); !at.empty(); at = at.parent_path()) output.folders.insert(at);
     if (entry.path == kLogName) continue;
     output.artifacts.push_back(entry.path);
     if (entry.path == main_file) {
@@ -78,12 +78,6 @@ Result<void> sync_file(fs::FileSystem& fs, const std::filesystem::path& path) {
   return fs.close(file);
 }
 
-// A folder that holds nothing but folders has an entry to be synced, too.
-Result<void> sync_with_parents(fs::FileSystem& fs, const std::filesystem::path& folder, std::filesystem::path below) {
-  for (; !below.empty(); below = below.parent_path()) PRECAST_TRY(fs.sync_directory(folder / below));
-  return {};
-}
-
 // Read-only, and on the disk.
 Result<void> settle_files(fs::FileSystem& fs, const std::filesystem::path& folder, Output& output) {
   for (const auto& path : output.files) PRECAST_TRY(fs.change_mode(folder / path, kStoredFileMode));
@@ -92,7 +86,7 @@ Result<void> settle_files(fs::FileSystem& fs, const std::filesystem::path& folde
     PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs.lstat(folder / path));
     output.last_change_ns = std::max(output.last_change_ns, stat.ctime_ns);
   }
-  for (const auto& below : output.folders) PRECAST_TRY(sync_with_parents(fs, folder, below));
+  for (const auto& below : output.folders) PRECAST_TRY(fs.sync_directory(folder / below));
   return fs.sync_directory(folder);
 }
 
