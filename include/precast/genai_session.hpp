@@ -67,6 +67,7 @@ struct GenaiOptions {
   std::vector<std::filesystem::path> extra_files;  // that belong to the EP's identity
   bool forbid_cpu_fallback = false;                // session.disable_cpu_ep_fallback in every stage that names an EP
   bool require_compiled = false;                   // a stage that fails to compile is an error of load()
+  bool require_effect = false;                     // an EP or device that has no effect is an error, not a warning
   std::optional<std::int64_t> context_length;      // tokens, instead of the bundle's model.context_length
   std::filesystem::path genai_library;             // libonnxruntime-genai.so; empty: searched
 };

@@ -21,6 +21,7 @@ genai::LoadOptions load_options(const std::filesystem::path& bundle, const Genai
   prepare.jobs = options.jobs;
   prepare.forbid_cpu_fallback = options.forbid_cpu_fallback;
   prepare.require_compiled = options.require_compiled;
+  prepare.require_effect = options.require_effect;
   compile::Request& request = prepare.request;
   request.accept_private = true;
   request.embed = options.embed;

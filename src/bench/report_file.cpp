@@ -40,13 +40,37 @@ std::unexpected<Error> refuse_existing(const std::filesystem::path& path) {
               "name another file with -o, or add --overwrite");
 }
 
-Result<std::filesystem::path> write_named(fs::FileSystem& fs, const ReportPlace& place, std::string_view text) {
+Result<void> check_named(fs::FileSystem& fs, const ReportPlace& place) {
   const auto there = fs.stat(place.output);
   if (there && there->kind == fs::FileKind::directory) {
     return fail(ErrorCode::bad_input, fmt::format("the report {} is a folder", util::quoted(place.output)),
                 place.output, "name a file in it");
   }
+  if (there && there->kind != fs::FileKind::regular) {
+    return fail(ErrorCode::bad_input, fmt::format("the report {} is not a regular file", util::quoted(place.output)),
+                place.output, "name a file with -o; --json gives the report on stdout");
+  }
   if (there && !place.overwrite) return refuse_existing(place.output);
+  return {};
+}
+
+// Somebody may write in the folder, or where it would be made.
+Result<void> check_folder(fs::FileSystem& fs, std::filesystem::path folder) {
+  if (folder.empty()) folder = ".";
+  while (folder.has_relative_path() && !fs::exists(fs, folder)) {
+    folder = folder.has_parent_path() ? folder.parent_path() : std::filesystem::path(".");
+  }
+  const std::filesystem::path probe = fs::new_temporary(folder);
+  if (const auto made = fs.open(probe, fs::OpenMode::create_new); !made) {
+    return fail(ErrorCode::io,
+                fmt::format("the report cannot be written in {}: {}", util::quoted(folder), made.error().message),
+                folder, "name another file with -o");
+  }
+  return fs.unlink(probe);
+}
+
+Result<std::filesystem::path> write_named(fs::FileSystem& fs, const ReportPlace& place, std::string_view text) {
+  PRECAST_TRY(check_named(fs, place));
   const std::filesystem::path folder = place.output.parent_path();
   if (!folder.empty()) PRECAST_TRY(fs::make_directories(fs, folder, kNewFolderMode, fs::Durability::none));
   if (place.overwrite) {
@@ -108,6 +132,15 @@ std::string path_component(std::string_view name) {
     component.resize(end);
   }
   return component.empty() ? "model" : component;
+}
+
+Result<void> check_report_place(fs::FileSystem& fs, const ReportPlace& place) {
+  if (!place.output.empty()) {
+    PRECAST_TRY(check_named(fs, place));
+    return check_folder(fs, place.output.parent_path());
+  }
+  PRECAST_TRY_ASSIGN(const std::filesystem::path folder, default_folder(place));
+  return check_folder(fs, folder);
 }
 
 Result<std::filesystem::path> write_report(fs::FileSystem& fs, const util::Clock& clock, const ReportPlace& place,

@@ -39,6 +39,10 @@ struct ReportPlace {
 // escaped; never empty nor too long.
 [[nodiscard]] std::string path_component(std::string_view name);
 
+// What write_report would refuse, before the measurement that would be in vain; nothing is made. bad_input: as there,
+// or `output` is no file; io: its folder cannot be written to.
+[[nodiscard]] Result<void> check_report_place(fs::FileSystem& fs, const ReportPlace& place);
+
 // Where the text is now. Folders on the way are made; the file is there whole or not at all. The default's name is
 // <YYYYMMDD-HHMMSS>.json (UTC), with "-2", "-3", ... if there is one already. bad_input: `output` is there and may not
 // be overwritten, or is a folder. Safe against others who write reports at the same time.

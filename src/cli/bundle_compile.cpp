@@ -53,6 +53,7 @@ Result<genai::PrepareOptions> prepare_options(Context& context, const BundleComp
   options.ep = command.compile.ep;
   options.device = command.compile.device;
   options.jobs = command.jobs;
+  options.require_effect = context.options.strict;
   PRECAST_TRY_ASSIGN(options.request, make_request(command.compile, context.options));
   if (!command.timeout_given) options.request.compile_timeout = kStageTimeout;
   options.request.accept_private = !command.publish.output.empty();
@@ -120,11 +121,27 @@ json json_of(const genai::PreparedStage& stage) {
   return result;
 }
 
+bool has_published(const Done& done) {
+  return done.published && done.published->publication != genai::Publication::kept;
+}
+
 // A private view ends with this process.
 json bundle_path(const Done& done) {
-  if (done.published) return path_text(done.published->folder);
+  if (has_published(done)) return path_text(done.published->folder);
   if (done.prepared.view) return nullptr;
   return path_text(done.prepared.folder);
+}
+
+void say_published(Context& context, const genai::PublishedBundle& published) {
+  const std::string folder = util::quoted(published.folder);
+  switch (published.publication) {
+    case genai::Publication::written:
+      return context.output.note("published: " + folder);
+    case genai::Publication::same:
+      return context.output.note("published before: " + folder);
+    case genai::Publication::kept:
+      return context.output.warn(folder + " stays as it was: not every stage was compiled this time");
+  }
 }
 
 }  // namespace
@@ -135,8 +152,7 @@ int compile_bundle(Context& context, const BundleCompile& command) {
   say_stages(context, done->prepared);
   for (const std::string& warning : done->prepared.warnings) context.output.warn(warning);
   if (done->published) {
-    context.output.note((done->published->written ? "published: " : "published before: ") +
-                        util::quoted(done->published->folder));
+    say_published(context, *done->published);
   } else if (done->prepared.derived) {
     context.output.note("bundle: " + util::quoted(done->prepared.folder));
   }
@@ -145,8 +161,9 @@ int compile_bundle(Context& context, const BundleCompile& command) {
     document["results"] = json::array();
     for (const genai::PreparedStage& stage : done->prepared.stages) document["results"].push_back(json_of(stage));
     document["bundle_path"] = bundle_path(*done);
-    document["published"] = done->published ? json(path_text(done->published->folder)) : json(nullptr);
+    document["published"] = has_published(*done) ? json(path_text(done->published->folder)) : json(nullptr);
     add_route_json(document, done->prepared);
+    document["running_path"] = document["bundle_path"];  // a private view ends here
     context.output.machine_json(document);
   }
   return code_of(done->prepared, context.options.strict);

@@ -58,6 +58,7 @@ Result<genai::LoadOptions> make_load_options(const BundleOptions& options, const
   session.prepare.jobs = options.jobs;
   session.prepare.forbid_cpu_fallback = globals.strict;
   session.prepare.require_compiled = globals.strict;
+  session.prepare.require_effect = globals.strict;
   PRECAST_TRY_ASSIGN(session.prepare.request, make_request(compiling, globals));
   session.prepare.request.accept_private = true;
   if (options.context_length > 0) session.context_length = options.context_length;

@@ -24,34 +24,51 @@ struct Options {
   std::string system;
 };
 
+// As long as a prompt's file may be.
+constexpr std::size_t kLongestLine = std::size_t{16} << 20U;
+
 // Lines of stdin, and Ctrl-C while one is waited for.
 class Lines {
  public:
   explicit Lines(const util::CancelToken& cancel) : cancel_(cancel) {}
 
-  // nullopt: the end (Ctrl-D), or cancelled.
-  std::optional<std::string> next() {
+  // nullopt: the end (Ctrl-D), or cancelled. A line that is too long is bad_input, and skipped.
+  std::optional<Result<std::string>> next() {
+    bool too_long = false;
     for (;;) {
-      const std::size_t end = buffer_.find('\n');
+      const std::size_t end = buffer_.find('\n', searched_);
       if (end != std::string::npos) {
         std::string line = buffer_.substr(0, end);
         buffer_.erase(0, end + 1);
-        return line;
+        searched_ = 0;
+        return given(std::move(line), too_long);
+      }
+      searched_ = buffer_.size();
+      if (searched_ > kLongestLine) {
+        too_long = true;
+        buffer_.clear();
+        searched_ = 0;
       }
       if (!read_more()) break;
     }
-    if (buffer_.empty() || cancel_.cancelled()) return std::nullopt;
-    return std::exchange(buffer_, {});
+    if ((buffer_.empty() && !too_long) || cancel_.cancelled()) return std::nullopt;
+    searched_ = 0;
+    return given(std::exchange(buffer_, {}), too_long);
   }
 
  private:
+  static Result<std::string> given(std::string line, bool too_long) {
+    if (!too_long && line.size() <= kLongestLine) return line;
+    return fail(ErrorCode::bad_input, "a line of more than 16 MiB", {}, "ask for less");
+  }
+
   bool read_more() {
     pollfd waiting[] = {{STDIN_FILENO, POLLIN, 0}, {cancel_.descriptor(), POLLIN, 0}};
     while (::poll(waiting, 2, -1) < 0) {
       if (errno != EINTR) return false;
     }
     if (cancel_.cancelled()) return false;
-    char block[4096];
+    char block[1U << 16U];
     const ssize_t count = ::read(STDIN_FILENO, block, sizeof block);
     if (count <= 0) return false;
     buffer_.append(block, static_cast<std::size_t>(count));
@@ -60,9 +77,13 @@ class Lines {
 
   const util::CancelToken& cancel_;
   std::string buffer_;
+  std::size_t searched_ = 0;  // so much of the buffer has no end of a line
 };
 
 class Chat {
+  static constexpr const char* kHelp =
+      "/reset forgets what was said, /quit or Ctrl-D leaves, Ctrl-C stops an answer; everything else is a question";
+
  public:
   Chat(Context& context, genai::Session& session, const GenerationConfig& config, const std::string& system)
       : context_(context), session_(session), config_(config), system_(system), lines_(context.cancel) {
@@ -71,18 +92,25 @@ class Chat {
   }
 
   int run() {
-    if (interactive_) context_.output.note("/reset forgets what was said, Ctrl-C stops an answer, Ctrl-D leaves");
+    if (interactive_) context_.output.note(kHelp);
     for (;;) {
       if (interactive_) context_.output.prompt("> ");
       const auto line = lines_.next();
       if (!line) break;
-      const std::string_view words = util::trim(*line);
+      if (!*line) {
+        refuse(line->error());
+        continue;
+      }
+      const std::string_view words = util::trim(**line);
       if (words.empty()) continue;
+      if (words == "/quit" || words == "/exit") break;
       if (words == "/reset") {
         reset();
         context_.output.note("forgotten");
+      } else if (words == "/help") {
+        context_.output.note(kHelp);
       } else {
-        answer(*line);
+        answer(**line);
       }
       if (context_.output.failed()) return kFailed;
     }
@@ -111,7 +139,10 @@ class Chat {
   }
 
   void answer(const std::string& question) {
-    if (!util::is_utf8(question)) return refuse({ErrorCode::bad_input, "the line is not UTF-8", {}, {}});
+    const std::string_view problem = !util::is_utf8(question)                   ? "is not UTF-8"
+                                     : question.find('\0') != std::string::npos ? "has a NUL inside"
+                                                                                : "";
+    if (!problem.empty()) return refuse({ErrorCode::bad_input, "the line " + std::string(problem), {}, "give text"});
     messages_.push_back({"user", question});
     util::CancelToken stop;
     genai::GenerationRequest request;
@@ -152,7 +183,9 @@ class Chat {
 };
 
 int run_chat(Context& context, const Options& options, const GenerationConfig& config) {
-  if (const auto checked = genai::check_config(config); !checked) return report_error(context, "chat", checked.error());
+  if (const auto checked = check_texts(config, options.system); !checked) {
+    return report_error(context, "chat", checked.error());
+  }
   const auto session = load_session(context, options.bundle);
   if (!session) return report_error(context, "chat", session.error());
   const auto owners = (*session)->take_private_owners();  // what deletes private folders on return
@@ -173,7 +206,8 @@ void add_chat_command(CLI::App& app, Body& chosen) {
       "  precast chat bundle\n"
       "  precast chat bundle --ep openvino --compile --system 'Answer in one sentence.'\n"
       "  printf 'Hello\\nWho are you?\\n' | precast chat bundle --json\n\n"
-      "Everything that was said is sent again each turn. /reset forgets it, Ctrl-C stops an answer, Ctrl-D leaves.");
+      "Everything that was said is sent again each turn. /reset forgets it, /quit or Ctrl-D leaves, Ctrl-C stops an\n"
+      "answer, /help says so.");
   command->callback([options, command, &chosen] {
     const GenerationConfig config = make_generation_config(*command, options->generation);
     chosen = [options, config](Context& context) { return run_chat(context, *options, config); };

@@ -31,10 +31,11 @@ Result<ort::Catalog*> Context::catalog() {
       auto runtime,
       ort::Runtime::load({.library = options.ort_library, .executable_directory = {}, .assume_cpu_vendor = {}}));
   const bool everything = options.verbosity > 0;
-  (void)runtime->add_log_sink([this, everything](const ort::LogLine& line) {
-    if (everything || line.severity >= ORT_LOGGING_LEVEL_ERROR) {
-      output.note("ort: " + util::escape_invalid_utf8(line.message));
-    }
+  // ORT says the same of each session that it opens; once is enough.
+  (void)runtime->add_log_sink([this, everything, last = std::string()](const ort::LogLine& line) mutable {
+    if (!everything && (line.severity < ORT_LOGGING_LEVEL_ERROR || line.message == last)) return;
+    output.note("ort: " + util::escape_invalid_utf8(line.message));
+    last = line.message;
   });
   PRECAST_TRY_ASSIGN(auto found, ort::discover_eps(file_system(), discovery));
   catalog_ = std::make_unique<ort::Catalog>(std::move(runtime), std::move(found));

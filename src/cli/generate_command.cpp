@@ -35,7 +35,7 @@ nlohmann::json json_of(const genai::Session& session, const genai::TimedGenerati
 }
 
 int run_generate(Context& context, const Options& options, const GenerationConfig& config) {
-  if (const auto checked = genai::check_config(config); !checked) {
+  if (const auto checked = check_texts(config, options.prompt.system); !checked) {
     return report_error(context, "generate", checked.error());
   }
   const auto text = read_prompt(options.prompt);

@@ -1,6 +1,8 @@
 #include "cli/generation_options.hpp"
 
+#include <charconv>
 #include <cmath>
+#include <limits>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -8,6 +10,7 @@
 
 #include "cli/validators.hpp"
 #include "fs/file_system.hpp"
+#include "genai/generate.hpp"
 #include "util/text.hpp"
 #include "util/try.hpp"
 
@@ -17,6 +20,22 @@ namespace {
 
 constexpr std::uint64_t kLongestPrompt = std::uint64_t{16} << 20U;
 constexpr const char* kSampling = "Sampling (any of them but --repetition-penalty means --do-sample)";
+
+// More than zero; not infinite, and a number.
+bool is_positive(const std::string& text, double at_most = std::numeric_limits<double>::max()) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stopped == end && number > 0 && number <= at_most;
+}
+
+std::string above_zero(const std::string& value) {
+  return is_positive(value) ? "" : "it must be a number above 0, not " + util::quoted(value);
+}
+
+std::string share(const std::string& value) {
+  return is_positive(value, 1) ? "" : "it must be a number above 0 and at most 1, not " + util::quoted(value);
+}
 
 nlohmann::json rounded(const std::optional<double>& ms) {
   if (!ms || !std::isfinite(*ms)) return nullptr;
@@ -38,13 +57,22 @@ void add_generation_options(CLI::App& command, GenerationOptions& options) {
       ->type_name("TEXT")
       ->check(not_empty);
   command.add_flag("--do-sample", config.do_sample, "Draw tokens instead of taking the likeliest")->group(kSampling);
-  command.add_option("--temperature", config.temperature, "")->capture_default_str()->group(kSampling);
-  command.add_option("--top-p", config.top_p, "")->capture_default_str()->group(kSampling);
+  command.add_option("--temperature", config.temperature, "More than 0; the less, the likelier the tokens")
+      ->check(above_zero)
+      ->capture_default_str()
+      ->group(kSampling);
+  command.add_option("--top-p", config.top_p, "More than 0 and at most 1: tokens until they are so likely together")
+      ->check(share)
+      ->capture_default_str()
+      ->group(kSampling);
   command.add_option("--top-k", config.top_k, "0: all tokens")->capture_default_str()->group(kSampling);
   command.add_option("--seed", options.seed, "The same seed draws the same tokens")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{0xFFFFFFFF}))
       ->group(kSampling);
-  command.add_option("--repetition-penalty", config.repetition_penalty, "")->capture_default_str()->group(kSampling);
+  command.add_option("--repetition-penalty", config.repetition_penalty, "More than 0; above 1 avoids what was said")
+      ->check(above_zero)
+      ->capture_default_str()
+      ->group(kSampling);
 }
 
 GenerationConfig make_generation_config(const CLI::App& command, const GenerationOptions& options) {
@@ -54,6 +82,16 @@ GenerationConfig make_generation_config(const CLI::App& command, const Generatio
   }
   if (options.seed >= 0) config.seed = static_cast<std::uint32_t>(options.seed);
   return config;
+}
+
+Result<void> check_texts(const GenerationConfig& config, const std::string& system) {
+  if (!util::is_utf8(system))
+    return fail(ErrorCode::bad_input, "--system is not UTF-8", {}, "convert it: iconv -t UTF-8");
+  for (const std::string& stop : config.stop) {
+    if (!util::is_utf8(stop))
+      return fail(ErrorCode::bad_input, "--stop is not UTF-8", {}, "convert it: iconv -t UTF-8");
+  }
+  return genai::check_config(config);
 }
 
 void add_prompt_options(CLI::App& command, PromptOptions& options) {

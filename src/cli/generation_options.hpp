@@ -23,6 +23,9 @@ void add_generation_options(CLI::App& command, GenerationOptions& options);
 // Sampling options imply sampling.
 [[nodiscard]] GenerationConfig make_generation_config(const CLI::App& command, const GenerationOptions& options);
 
+// bad_input naming the option: a system message or stop text that is not UTF-8, or what genai::check_config refuses.
+[[nodiscard]] Result<void> check_texts(const GenerationConfig& config, const std::string& system);
+
 struct PromptOptions {
   std::string prompt;
   std::string prompt_file;

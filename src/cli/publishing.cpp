@@ -90,8 +90,7 @@ void add_publish_options(CLI::App& command, PublishOptions& options) {
 // Where there is no store yet, its folder must not get other files in it either.
 static Result<void> check_outside(const std::filesystem::path& output, const std::string& cache_dir) {
   const std::filesystem::path root = store::default_root(cache_dir);
-  const auto [end, at] = std::ranges::mismatch(root, output);
-  if (end != root.end()) return {};
+  if (!fs::is_within(root, output)) return {};
   return fail(ErrorCode::bad_input, util::quoted(output) + " lies in a cache", output, "choose another place with -o");
 }
 

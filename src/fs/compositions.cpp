@@ -173,6 +173,10 @@ Result<std::vector<TreeEntry>> list_tree(FileSystem& fs, const stdfs::path& fold
   return tree;
 }
 
+bool is_within(const stdfs::path& folder, const stdfs::path& path) {
+  return !folder.empty() && std::ranges::mismatch(folder, path).in1 == folder.end();
+}
+
 bool exists(FileSystem& fs, const stdfs::path& path) {
   return fs.lstat(path).has_value();
 }

@@ -124,6 +124,11 @@ Result<void> CountingFileSystem::rename_new(const stdfs::path& from, const stdfs
   return inner_.rename_new(from, to);
 }
 
+Result<bool> CountingFileSystem::exchange(const stdfs::path& one, const stdfs::path& other) {
+  count("exchange");
+  return inner_.exchange(one, other);
+}
+
 Result<void> CountingFileSystem::unlink(const stdfs::path& path) {
   count("unlink");
   return inner_.unlink(path);

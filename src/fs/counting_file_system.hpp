@@ -41,6 +41,7 @@ class CountingFileSystem : public FileSystem {
   Result<void> make_directory(const stdfs::path& path, std::uint32_t mode) override;
   Result<void> rename(const stdfs::path& from, const stdfs::path& to) override;
   Result<void> rename_new(const stdfs::path& from, const stdfs::path& to) override;
+  Result<bool> exchange(const stdfs::path& one, const stdfs::path& other) override;
   Result<void> unlink(const stdfs::path& path) override;
   Result<void> remove_directory(const stdfs::path& path) override;
   Result<void> change_mode(const stdfs::path& path, std::uint32_t mode) override;

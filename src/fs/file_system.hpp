@@ -102,6 +102,8 @@ class FileSystem {
   [[nodiscard]] virtual Result<void> rename(const stdfs::path& from, const stdfs::path& to) = 0;       // replaces
   [[nodiscard]] virtual Result<void> rename_new(const stdfs::path& from,
                                                 const stdfs::path& to) = 0;  // RENAME_NOREPLACE
+  // Two names trade places, at once (RENAME_EXCHANGE); false = this file system cannot do that.
+  [[nodiscard]] virtual Result<bool> exchange(const stdfs::path& one, const stdfs::path& other) = 0;
   [[nodiscard]] virtual Result<void> unlink(const stdfs::path& path) = 0;
   [[nodiscard]] virtual Result<void> remove_directory(const stdfs::path& path) = 0;
   [[nodiscard]] virtual Result<void> change_mode(const stdfs::path& path, std::uint32_t mode) = 0;
@@ -167,6 +169,8 @@ void remove_left_temporary(FileSystem& fs, const stdfs::path& path);
 // Depth-first, links never followed, missing is ok.
 [[nodiscard]] Result<void> remove_tree(FileSystem& fs, const stdfs::path& path);
 [[nodiscard]] bool exists(FileSystem& fs, const stdfs::path& path);  // lstat says so
+// `path` is `folder` or lies below it, as the names say; an empty folder holds nothing.
+[[nodiscard]] bool is_within(const stdfs::path& folder, const stdfs::path& path);
 [[nodiscard]] bool is_not_found(const Error& error);
 
 }  // namespace precast::fs

@@ -114,6 +114,7 @@ class PosixFileSystem : public FileSystem {
   Result<void> make_directory(const stdfs::path& path, std::uint32_t mode) override;
   Result<void> rename(const stdfs::path& from, const stdfs::path& to) override;
   Result<void> rename_new(const stdfs::path& from, const stdfs::path& to) override;
+  Result<bool> exchange(const stdfs::path& one, const stdfs::path& other) override;
   Result<void> unlink(const stdfs::path& path) override;
   Result<void> remove_directory(const stdfs::path& path) override;
   Result<void> change_mode(const stdfs::path& path, std::uint32_t mode) override;
@@ -229,6 +230,13 @@ Result<void> PosixFileSystem::rename_new(const stdfs::path& from, const stdfs::p
     return fail_call(errno, "rename", from, to);
   }
   return {};
+}
+
+Result<bool> PosixFileSystem::exchange(const stdfs::path& one, const stdfs::path& other) {
+  const auto call = [&] { return ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE); };
+  if (retry_interrupted(call) == 0) return true;
+  if (errno == EINVAL || errno == ENOSYS) return false;
+  return fail_call(errno, "exchange", one, other);
 }
 
 Result<void> PosixFileSystem::unlink(const stdfs::path& path) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -65,6 +66,20 @@ Result<std::string> read_text(fs::FileSystem& fs, const Bundle& bundle) {
                 bundle.config_path, "a bundle is a folder as onnxruntime-genai's model builder writes it");
   }
   return std::unexpected(about(bundle.config_path, text.error()));
+}
+
+// genai opens what it looks for: a FIFO would hang it.
+Result<void> check_kinds(fs::FileSystem& fs, const stdfs::path& folder) {
+  PRECAST_TRY_ASSIGN(const auto entries, fs.list(folder));
+  for (const fs::DirEntry& entry : entries) {
+    if (entry.kind == fs::FileKind::regular || entry.kind == fs::FileKind::directory) continue;
+    const stdfs::path path = folder / entry.name;
+    const auto stat = fs.stat(path);  // a link that leads to nothing is as good as no file
+    if (!stat || stat->kind == fs::FileKind::regular || stat->kind == fs::FileKind::directory) continue;
+    return fail(ErrorCode::bad_input, fmt::format("{} is neither a file nor a folder", util::quoted(path)), path,
+                "delete it, or copy the bundle without it");
+  }
+  return {};
 }
 
 Result<void> check_tokenizer(fs::FileSystem& fs, const stdfs::path& folder) {
@@ -150,6 +165,22 @@ class ModelReader {
   Notes& notes_;
 };
 
+// genai takes them as 32-bit numbers, divides by a window's size and makes tensors of it.
+Result<void> check_numbers(const Bundle& bundle) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  const auto refuse = [&](const char* key, std::int64_t value, const std::string& wanted) {
+    return fail(ErrorCode::bad_input,
+                fmt::format("{}: '{}' is {}, not {}", util::quoted(bundle.config_path), key, value, wanted),
+                bundle.config_path, "correct the file, or export the bundle again");
+  };
+  const std::int64_t context = bundle.context_length.value_or(kMost);
+  if (context > kMost) return refuse("model.context_length", context, fmt::format("at most {}", kMost));
+  if (!bundle.sliding_window) return {};
+  const std::int64_t window = bundle.sliding_window->window_size;
+  if (window > 0 && (context <= 0 || window <= context)) return {};
+  return refuse("model.decoder.sliding_window.window_size", window, "between 1 and the context length");
+}
+
 Result<const Json*> object_in(const Bundle& bundle, const Json& parent, const std::string& key,
                               const std::string& where) {
   const Json* object = member(parent, key);
@@ -191,7 +222,9 @@ Result<Bundle> read_bundle(fs::FileSystem& fs, const stdfs::path& path) {
   if (marked) notes.add("the config starts with a byte-order mark, which genai cannot read: it gets a copy without");
   ModelReader(*model, notes).read(bundle, *decoder);
   PRECAST_TRY_ASSIGN(bundle.stages, read_stages(fs, bundle, *decoder, notes));
+  PRECAST_TRY(check_numbers(bundle));
   PRECAST_TRY(check_tokenizer(fs, bundle.folder));
+  PRECAST_TRY(check_kinds(fs, bundle.folder));
   bundle.notes = notes.take();
   return bundle;
 }
@@ -200,6 +233,12 @@ Result<std::int64_t> context_length_of(const Bundle& bundle, std::optional<std::
   if (override_length && *override_length <= 0) {
     return fail(ErrorCode::bad_input, fmt::format("a context length of {} is not positive", *override_length), {},
                 "give the length in tokens, or leave it out to use the bundle's");
+  }
+  if (override_length && bundle.context_length && *override_length > *bundle.context_length) {
+    return fail(ErrorCode::bad_input,
+                fmt::format("a context length of {} (--context-length) is more than the {} of {}", *override_length,
+                            *bundle.context_length, util::quoted(bundle.folder)),
+                bundle.config_path, "give at most the bundle's, or leave it out to use that");
   }
   if (override_length) return *override_length;
   const std::string where = util::quoted(bundle.config_path) + ": 'model.context_length'";

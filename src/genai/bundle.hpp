@@ -73,11 +73,12 @@ struct Bundle {
 };
 
 // `path` is the folder, or the genai_config.json in it. Links are followed, but a stage's file name may not be absolute
-// nor lead out of the folder. Errors name file and key: not_found (path, config, stage file, tokenizer), bad_input (all
-// that is wrong in the config), io.
+// nor lead out of the folder, and nothing in it may be a FIFO or device. Errors name file and key: not_found (path,
+// config, stage file, tokenizer), bad_input (all that is wrong in the config), io.
 [[nodiscard]] Result<Bundle> read_bundle(fs::FileSystem& fs, const std::filesystem::path& path);
 
-// `override_length` if given, else model.context_length; bad_input if there is neither, or it is not positive.
+// `override_length` if given, else model.context_length; bad_input if there is neither, it is not positive, or the
+// first is more than the second.
 [[nodiscard]] Result<std::int64_t> context_length_of(const Bundle& bundle, std::optional<std::int64_t> override_length);
 
 // Does any stage name an EP other than the CPU's? (OpenVINO counts whatever its device is.)

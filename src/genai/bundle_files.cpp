@@ -56,7 +56,7 @@ class Listing {
       return fail(ErrorCode::bad_input, "the bundle's link " + util::quoted(name) + " leads to nothing", link,
                   "mend the link or delete it");
     }
-    if (std::ranges::mismatch(root_, target).in1 != root_.end()) {
+    if (!fs::is_within(root_, target)) {
       return fail(ErrorCode::bad_input,
                   "the bundle's link " + util::quoted(name) + " leads out of the bundle, to " + util::quoted(target),
                   link, "use a copy of the bundle without such links: cp -rL");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "genai/text_stream.hpp"
+#include "util/text.hpp"
 #include "util/try.hpp"
 
 namespace precast::genai {
@@ -52,6 +53,13 @@ std::uint64_t padded_length(const Bundle& bundle, std::uint64_t prompt_tokens) {
   return (prompt_tokens + window - 1) / window * window;
 }
 
+// genai takes texts that end with a NUL, and what is no UTF-8 would be replaced without a word.
+Result<void> check_text(std::string_view text, const char* what) {
+  if (!util::is_utf8(text)) return fail(ErrorCode::bad_input, fmt::format("{} is not UTF-8", what), {}, "convert it");
+  if (text.find('\0') == std::string_view::npos) return {};
+  return fail(ErrorCode::bad_input, fmt::format("{} has a NUL inside", what), {}, "give text without it");
+}
+
 class Generating {
  public:
   Generating(const LoadedModel& loaded, const GenerationRequest& request)
@@ -82,6 +90,7 @@ class Generating {
       prompt_ = prompt.token_ids;
       return check_ids();
     }
+    PRECAST_TRY(check_text(prompt.text, "the prompt"));
     std::string text = prompt.text;
     laps_.restart();
     if (!prompt.messages.empty()) {
@@ -231,6 +240,10 @@ bool is_windowed_pipeline(const Bundle& bundle) {
 
 Result<void> check_config(const GenerationConfig& config) {
   const auto positive = [](double value) { return std::isfinite(value) && value > 0; };
+  for (const std::string& stop : config.stop) {
+    if (stop.empty()) return refuse("a stop text", "is empty");
+    PRECAST_TRY(check_text(stop, "a stop text"));
+  }
   if (config.max_new_tokens == 0) return refuse("max_new_tokens", "must be at least 1");
   if (config.min_new_tokens > config.max_new_tokens) return refuse("min_new_tokens", "is more than max_new_tokens");
   if (!positive(config.temperature)) return refuse("temperature", "must be more than 0");
@@ -247,9 +260,13 @@ std::uint64_t max_length_of(const std::string& model_type, std::uint64_t prompt_
 
 Result<std::string> apply_template(const LoadedModel& loaded, const std::vector<ChatMessage>& messages,
                                    bool add_generation_prompt) {
+  for (const ChatMessage& message : messages) {
+    PRECAST_TRY(check_text(message.role, "a message's role"));
+    PRECAST_TRY(check_text(message.content, "a message"));
+  }
   nlohmann::json json = nlohmann::json::array();
   for (const ChatMessage& message : messages) json.push_back({{"role", message.role}, {"content", message.content}});
-  const std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = json.dump();
   auto applied = loaded.native.apply_chat_template(loaded.tokenizer, loaded.chat_template, text, add_generation_prompt);
   if (!applied) {
     applied.error().hint = "give a prompt that is formatted already (--no-apply-template)";

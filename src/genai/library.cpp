@@ -94,7 +94,14 @@ Result<LibraryLocation> named(fs::FileSystem& fs, const stdfs::path& library, co
 // genai takes this variable's library before any other, and would bring a second ORT into the process.
 Result<void> require_same_ort(const ort::Runtime& runtime) {
   const std::string other = from_environment("ORT_LIB_PATH");
-  std::error_code ignored;  // what is no file is not loaded either
+  std::error_code ignored;  // what is not there is not loaded either
+  const stdfs::file_type kind = stdfs::status(other, ignored).type();
+  if (!other.empty() && kind != stdfs::file_type::regular && kind != stdfs::file_type::directory &&
+      kind != stdfs::file_type::not_found) {
+    return fail(ErrorCode::ep_unavailable,
+                "ORT_LIB_PATH has onnxruntime-genai load " + util::quoted(other) + ", which is not a file", other,
+                "unset ORT_LIB_PATH");
+  }
   if (!other.empty() && stdfs::is_regular_file(other, ignored) &&
       ort::without_links(other) != ort::without_links(runtime.library())) {
     return fail(ErrorCode::ep_unavailable,

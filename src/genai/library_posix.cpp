@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 
+#include "ort/library_check.hpp"
 #include "ort/runtime_search.hpp"
 #include "util/text.hpp"
+#include "util/try.hpp"
 
 namespace precast::genai {
 
@@ -19,6 +21,7 @@ std::string loader_error() {
 }  // namespace
 
 Result<Api> open_library(const std::filesystem::path& library) {
+  PRECAST_TRY(ort::check_library_file(library));
   void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     return fail(ErrorCode::ep_unavailable,

@@ -7,8 +7,9 @@ namespace precast::genai {
 
 namespace {
 
-// genai's words end with blanks and may go over lines.
+// genai's words end with blanks, may go over lines, and may quote a whole chat template.
 std::string words_of(const char* text) {
+  constexpr std::size_t kMost = 1500;
   std::string line;
   for (const std::string& part : util::split(text == nullptr ? "" : text, '\n')) {
     const std::string_view words = util::trim(part);
@@ -16,6 +17,7 @@ std::string words_of(const char* text) {
     if (!line.empty()) line += ' ';
     line += words;
   }
+  if (line.size() > kMost) line = line.substr(0, kMost) + " ...";
   return util::escape_to_line(line);
 }
 

@@ -14,7 +14,8 @@ namespace {
 namespace stdfs = std::filesystem;
 
 bool is_compiled_here(const PreparedStage& stage) {
-  return stage.resolution && stage.resolution->compiled_model() && stage.outcome != StageOutcome::precompiled;
+  return stage.resolution && stage.resolution->compiled_model() && stage.outcome != StageOutcome::precompiled &&
+         stage.outcome != StageOutcome::failed;
 }
 
 Result<void> require_stages(const Bundle& bundle, const PreparedBundle& prepared) {
@@ -127,6 +128,36 @@ Result<ort::Target> bind_stage(ort::Catalog& catalog, const ort::FoundEp& ep, co
   return target;
 }
 
+// Compiled for one EP, a stage runs on no other; genai only says that there is no kernel for a node.
+Result<void> check_compiled_stages(fs::FileSystem& fs, const OpenedBundle& opened) {
+  for (std::size_t i = 0; i < opened.route.stages.size(); ++i) {
+    const StageRoute& route = opened.route.stages[i];
+    if (!route.rerouted) continue;
+    const auto facts = model::read_model(fs, opened.bundle.stages[i].model);
+    if (!facts) continue;  // genai says what is wrong with it
+    for (const model::EpContextNode& node : facts->ep_context_nodes) {
+      const ort::EpSpec* const source = ort::find_ep(node.source);
+      if (node.source.empty() || node.source == route.ep || (source != nullptr && source->name == route.ep)) continue;
+      return fail(ErrorCode::bad_input,
+                  stage_of(opened.bundle, route.stage) + " is compiled for " + util::quoted(node.source) +
+                      " already: it cannot run on " + (route.ep.empty() ? "the CPU" : route.ep),
+                  opened.bundle.stages[i].model, "use the bundle that it was compiled from, or leave --ep out");
+    }
+  }
+  return {};
+}
+
+// The store would become a part of what is stored.
+Result<void> check_store_place(const compile::Services& services, const Bundle& bundle) {
+  if (services.store == nullptr) return {};
+  std::error_code error;
+  const stdfs::path folder = stdfs::canonical(bundle.folder, error);
+  const stdfs::path root = stdfs::canonical(services.store->layout().root(), error);
+  if (error || !fs::is_within(folder, root)) return {};
+  return fail(ErrorCode::bad_input, "the cache " + util::quoted(root) + " lies in the bundle " + util::quoted(folder),
+              root, "name another folder with --cache-dir or PRECAST_CACHE_DIR");
+}
+
 class Preparing {
  public:
   Preparing(compile::Resolver& resolver, const OpenedBundle& opened, const PrepareOptions& options)
@@ -137,6 +168,9 @@ class Preparing {
     if (!compiled) {
       PRECAST_TRY_ASSIGN(const auto config, patched_config(opened_.bundle, prepared.route, {}));
       if (config) return view(prepared);
+      for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
+        prepared.stages[i].file = opened_.bundle.stages[i].filename;
+      }
       prepared.folder = opened_.bundle.folder;
       prepared.is_original = true;
       return {};
@@ -161,14 +195,16 @@ class Preparing {
     const std::string base = free_base(recipe.files);
     std::vector<StageFile> replacements;
     for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
-      const PreparedStage& stage = prepared.stages[i];
+      PreparedStage& stage = prepared.stages[i];
+      stage.file = opened_.bundle.stages[i].filename;
       if (!is_compiled_here(stage)) continue;
       const compile::Resolution& resolution = *stage.resolution;
       const std::string place = place_of(base, i, stage.name);
       PRECAST_TRY_ASSIGN(auto artifacts, artifacts_of(resolution));
       recipe.stages.push_back(
           {place, resolution.path.parent_path(), resolution.key, resolution.generation, std::move(artifacts)});
-      replacements.push_back({stage.name, place + "/" + resolution.path.filename().string(), true});
+      stage.file = place + "/" + resolution.path.filename().string();
+      replacements.push_back({stage.name, stage.file, true});
       if (recipe.ep.empty()) recipe.ep = resolution.target.ep.found.name;
       if (recipe.device.empty()) recipe.device = ort::to_string(resolution.target.device.device_class);
     }
@@ -204,15 +240,16 @@ class Preparing {
     std::vector<StageFile> replacements;
     std::vector<ViewedStage> viewed;
     for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
-      const PreparedStage& stage = prepared.stages[i];
+      PreparedStage& stage = prepared.stages[i];
       if (!is_compiled_here(stage)) {
-        replacements.push_back(
-            {stage.name, std::string(kOriginalInView) + "/" + opened_.bundle.stages[i].filename, false});
+        stage.file = std::string(kOriginalInView) + "/" + opened_.bundle.stages[i].filename;
+        replacements.push_back({stage.name, stage.file, false});
         continue;
       }
       const std::string place = place_of("precast", i, stage.name);
       viewed.push_back({place, stage.resolution->path.parent_path()});
-      replacements.push_back({stage.name, place + "/" + stage.resolution->path.filename().string(), true});
+      stage.file = place + "/" + stage.resolution->path.filename().string();
+      replacements.push_back({stage.name, stage.file, true});
     }
     PRECAST_TRY_ASSIGN(const auto config, patched_config(opened_.bundle, prepared.route, replacements));
     PRECAST_TRY_ASSIGN(prepared.folder, make_view(fs_, *prepared.view, opened_.bundle.folder,
@@ -239,7 +276,9 @@ Result<OpenedBundle> open_bundle(fs::FileSystem& fs, const stdfs::path& path, co
   request.ep = options.ep;
   request.device = options.device;
   request.forbid_cpu_fallback = options.forbid_cpu_fallback;
+  request.require_effect = options.require_effect;
   PRECAST_TRY_ASSIGN(opened.route, route_bundle(opened.bundle, request));
+  PRECAST_TRY(check_compiled_stages(fs, opened));
   return opened;
 }
 
@@ -255,12 +294,15 @@ Result<void> find_eps(fs::FileSystem& fs, ort::Catalog& catalog, OpenedBundle& o
     name_backend(fs, *ep, stage);
   }
   PRECAST_TRY(check_options(fs, opened.route, libraries));
+  std::set<ort::DeviceClass> devices;
   for (const StageRoute& stage : opened.route.stages) {
     if (stage.ep.empty()) continue;
     PRECAST_TRY_ASSIGN(const ort::Target target, bind_stage(catalog, *found.at(stage.ep), opened, stage));
-    // What binds, whatever a library's name says (QNN's simulator).
-    if (stage.ep == opened.route.effective_ep) opened.route.effective_device = target.device.device_class;
+    devices.insert(target.device.device_class);
   }
+  // What binds, whatever a library's name says (QNN's simulator).
+  if (devices.size() == 1) opened.route.effective_device = *devices.begin();
+  if (devices.size() > 1) opened.route.effective_device.reset();
   return {};
 }
 
@@ -270,8 +312,17 @@ Result<PreparedBundle> prepare_bundle(compile::Resolver& resolver, const OpenedB
   PreparedBundle prepared;
   prepared.route = opened.route;
   prepared.warnings = opened.route.warnings;
+  if (options.compile) PRECAST_TRY(check_store_place(resolver.services(), opened.bundle));
   if (!earlier.stages.empty()) {
     prepared.stages = std::move(earlier.stages);
+    for (PreparedStage& stage : prepared.stages) {
+      const auto why = earlier.not_loaded.find(stage.name);
+      if (why == earlier.not_loaded.end()) continue;
+      stage.outcome = StageOutcome::failed;
+      stage.reason = "its compiled model does not load: " + why->second;
+      stage.resolution->error = Error{ErrorCode::compile_failed, stage.reason, {}, "--rebuild compiles it again"};
+      stage.nodes.clear();
+    }
   } else if (options.compile) {
     PRECAST_TRY_ASSIGN(prepared.stages, compile_stages(resolver, opened, options, observer));
   } else {

@@ -31,6 +31,7 @@ struct PrepareOptions {
   unsigned jobs = 0;                 // stages compiled at once; 0 = as many as cores (compile slots bound it further)
   bool forbid_cpu_fallback = false;  // perf, --strict: a node of a stage with an EP that falls to the CPU is an error
   bool require_compiled = false;     // --strict: a stage that fails to compile is an error
+  bool require_effect = false;       // see RouteRequest
 };
 
 using precast::StageOutcome;
@@ -42,6 +43,7 @@ struct PreparedStage {
   std::string reason;
   std::optional<compile::Resolution> resolution;  // of a stage that names an EP, with --compile; holds its lease
   bool on_cpu = false;                            // its EP crashed or hung on it, so the original runs on the CPU
+  std::string file;                               // its model in the folder that genai loads
   // Nodes by EP, of a compiled stage; of others once they are loaded, if ORT says. Empty = not known.
   std::map<std::string, std::uint64_t> nodes;
 };
@@ -50,11 +52,13 @@ struct OpenedBundle {
   Bundle bundle;
   Route route;
 };
+// Errors: those of read_bundle and route_bundle; bad_input where a stage that is compiled for one EP should run on
+// another.
 [[nodiscard]] Result<OpenedBundle> open_bundle(fs::FileSystem& fs, const std::filesystem::path& path,
                                                const PrepareOptions& options);
 
 // QNN's stages get the name of their backend where none is given. ep_unavailable: an EP of the route is not here,
-// cannot be registered, or has no device here.
+// cannot be registered, or has no device here. The route's effective device is then the one that the stages got.
 [[nodiscard]] Result<void> find_eps(fs::FileSystem& fs, ort::Catalog& catalog, OpenedBundle& opened);
 
 struct PreparedBundle {
@@ -76,8 +80,9 @@ using StageObserver = std::function<void(const std::string& stage, const compile
 
 // What an attempt that did not load is followed by.
 struct EarlierAttempt {
-  std::set<std::string> on_cpu;       // stages whose originals do not load on their EP
-  std::vector<PreparedStage> stages;  // as they were prepared: none is compiled again
+  std::set<std::string> on_cpu;                   // stages whose originals do not load on their EP
+  std::map<std::string, std::string> not_loaded;  // stages whose compiled models do not load, and why
+  std::vector<PreparedStage> stages;              // as they were prepared: none is compiled again
 };
 
 // Errors: bad input, an EP that is not there, cancellation,

@@ -1,6 +1,10 @@
 #include "genai/publish_bundle.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <thread>
 
 #include <nlohmann/json.hpp>
 
@@ -19,10 +23,6 @@ constexpr std::uint64_t kLargestRecord = std::uint64_t{16} << 20U;
 constexpr std::uint32_t kFolderMode = 0755;
 constexpr std::uint32_t kFileMode = 0644;
 constexpr const char* kLeaseName = ".precast-lease";
-
-bool contains(const stdfs::path& folder, const stdfs::path& path) {
-  return !folder.empty() && std::ranges::mismatch(folder, path).in1 == folder.end();
-}
 
 // As far as it exists, without links: a folder may be reached by several names.
 stdfs::path real(const stdfs::path& path) {
@@ -72,6 +72,34 @@ std::unexpected<Error> in_the_way(const stdfs::path& output, const std::string& 
   return fail(ErrorCode::bad_input, util::quoted(output) + " " + what, output, hint);
 }
 
+// Publications into one folder look at it and rename one after the other. The folder itself is locked: a lock file
+// would stay in it. Where folders cannot be locked (some network file systems) the drafts' leases and the renames have
+// to do.
+class ParentLock {
+ public:
+  static Result<ParentLock> take(fs::FileSystem& fs, const stdfs::path& parent, const util::CancelToken* cancel) {
+    constexpr std::chrono::milliseconds kPause{5};
+    ParentLock lock;
+    auto opened = fs.open(parent, fs::OpenMode::read);
+    if (!opened) return lock;
+    for (;;) {
+      const auto locked = fs.try_lock(*opened, fs::LockKind::exclusive);
+      if (!locked) return lock;
+      if (*locked) break;
+      if (cancel != nullptr && cancel->cancelled()) {
+        return fail(ErrorCode::cancelled, "interrupted while others publish in " + util::quoted(parent), parent);
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+    lock.folder_ = *std::move(opened);
+    return lock;
+  }
+
+ private:
+  ParentLock() = default;
+  fs::File folder_;  // closing it unlocks it
+};
+
 enum class There : std::uint8_t { nothing, empty, ours };
 
 Result<There> look_at(fs::FileSystem& fs, const PublishBundle& request) {
@@ -98,13 +126,19 @@ Result<There> look_at(fs::FileSystem& fs, const PublishBundle& request) {
   return There::ours;
 }
 
-Result<void> check_place(const PublishBundle& request) {
+Result<void> check_place(fs::FileSystem& fs, const PublishBundle& request) {
   const stdfs::path output = real(request.output);
   const std::pair<stdfs::path, const char*> others[] = {{real(request.original), "the bundle"},
                                                         {real(request.store), "the cache"}};
   for (const auto& [other, name] : others) {
-    if (!contains(other, output) && !contains(output, other)) continue;
+    if (!fs::is_within(other, output) && !fs::is_within(output, other)) continue;
     return in_the_way(request.output, std::string("is, or lies in or around, ") + name,
+                      "name a folder of its own with -o");
+  }
+  for (stdfs::path at = output; at.has_relative_path();) {
+    at = at.parent_path();
+    if (!fs::exists(fs, at / kPublishedName)) continue;
+    return in_the_way(request.output, "lies in a bundle that precast published, " + util::quoted(at),
                       "name a folder of its own with -o");
   }
   return {};
@@ -132,15 +166,22 @@ class Draft {
     return fail(ErrorCode::busy, "others clear up " + util::quoted(folder_.parent_path()) + " all the time",
                 folder_.parent_path(), "try again");
   }
-  Result<void> make_durable() {
+  // Also sees that all of it is there still.
+  Result<void> make_durable(const Files& files) {
     PRECAST_TRY_ASSIGN(const auto entries, fs::list_tree(fs_, folder_));
     std::set<stdfs::path> folders{stdfs::path()};
+    std::size_t found = 0;
     for (const fs::TreeEntry& entry : entries) {
       if (entry.path == kLeaseName) continue;
+      found += files.contains(entry.path.string()) ? 1 : 0;
       PRECAST_TRY(fs_.change_mode(folder_ / entry.path, kFileMode));
       PRECAST_TRY_ASSIGN(fs::File file, fs_.open(folder_ / entry.path, fs::OpenMode::read));
       PRECAST_TRY(fs_.sync(file));
       for (stdfs::path at = entry.path.parent_path(); !at.empty(); at = at.parent_path()) folders.insert(at);
+    }
+    if (found != files.size()) {
+      return fail(ErrorCode::busy, "somebody deletes files in " + util::quoted(folder_) + " while they are written",
+                  folder_, "try again");
     }
     for (const stdfs::path& one : folders) {
       PRECAST_TRY(fs_.change_mode(folder_ / one, kFolderMode));
@@ -148,29 +189,36 @@ class Draft {
     }
     return {};
   }
-  // Where something of ours is, it is moved away first.
+  // What is there becomes the draft, to be removed with this object.
   Result<void> move_to(const stdfs::path& output, There there) {
-    stdfs::path old;
-    if (there == There::empty) PRECAST_TRY(fs_.remove_directory(output));
-    if (there == There::ours) {
-      old = fs::new_temporary(output.parent_path());
-      PRECAST_TRY(fs_.rename_new(output, old));
+    if (there == There::nothing) {
+      PRECAST_TRY(fs_.rename_new(folder_, output));
+      folder_.clear();
+    } else {
+      PRECAST_TRY_ASSIGN(const bool exchanged, fs_.exchange(folder_, output));
+      if (!exchanged) PRECAST_TRY(replace(output));
     }
-    if (auto moved = fs_.rename_new(folder_, output); !moved) {
-      if (!old.empty()) (void)fs_.rename_new(old, output);  // as it was, if that is possible
-      return moved;
-    }
-    folder_.clear();
     // Not before: another publication would take the draft for one that was left. What stays is of no file of the
     // bundle.
     (void)fs_.unlink(output / kLeaseName);
     PRECAST_TRY(fs_.sync_directory(output));
     PRECAST_TRY(fs_.sync_directory(output.parent_path()));
-    if (!old.empty()) (void)fs::remove_tree(fs_, old);  // what stays is removed by the next publication
     return {};
   }
 
  private:
+  // For file systems that cannot exchange two names: for a moment there is nothing.
+  Result<void> replace(const stdfs::path& output) {
+    const stdfs::path old = fs::new_temporary(output.parent_path());
+    PRECAST_TRY(fs_.rename_new(output, old));
+    if (auto moved = fs_.rename_new(folder_, output); !moved) {
+      (void)fs_.rename_new(old, output);  // as it was, if that is possible
+      return moved;
+    }
+    folder_ = old;
+    return {};
+  }
+
   // false: another publication took the folder for one that was left, before it had its lease.
   Result<bool> take_lease() {
     auto lease = fs_.open(folder_ / kLeaseName, fs::OpenMode::lock);
@@ -224,7 +272,8 @@ Result<void> check_stages(const BundleRecipe& recipe, const Files& files, const 
 }  // namespace
 
 Result<void> check_bundle_output(fs::FileSystem& fs, const PublishBundle& request) {
-  PRECAST_TRY(check_place(request));
+  PRECAST_TRY(check_place(fs, request));
+  PRECAST_TRY_ASSIGN(const ParentLock lock, ParentLock::take(fs, request.output.parent_path(), request.cancel));
   PRECAST_TRY(look_at(fs, request));
   return {};
 }
@@ -232,29 +281,37 @@ Result<void> check_bundle_output(fs::FileSystem& fs, const PublishBundle& reques
 Result<PublishedBundle> publish_bundle(fs::FileSystem& fs, const PreparedBundle& prepared,
                                        const PublishBundle& request) {
   if (!prepared.recipe) return fail(ErrorCode::internal, "no stage is compiled: there is nothing to publish");
-  PRECAST_TRY(check_place(request));
-  PRECAST_TRY(fs::make_directories(fs, request.output.parent_path(), kFolderMode, fs::Durability::durable));
-  remove_left_drafts(fs, request.output.parent_path());
+  PRECAST_TRY(check_place(fs, request));
+  const stdfs::path parent = request.output.parent_path();
+  PRECAST_TRY(fs::make_directories(fs, parent, kFolderMode, fs::Durability::durable));
   Draft draft(fs, request.output);
-  PRECAST_TRY(draft.make());
+  {
+    PRECAST_TRY_ASSIGN(const ParentLock lock, ParentLock::take(fs, parent, request.cancel));
+    remove_left_drafts(fs, parent);
+    PRECAST_TRY(draft.make());
+  }
   PRECAST_TRY(assemble(fs, *prepared.recipe, draft.folder(), StoredFiles::copy));
   PRECAST_TRY_ASSIGN(const Files files, hash_folder(fs, draft.folder(), request.cancel));
   PRECAST_TRY(check_stages(*prepared.recipe, files, draft.folder()));
+  PRECAST_TRY(fs::write_file_atomically(fs, draft.folder() / kPublishedName, record_text(files), fs::Durability::none));
+  PRECAST_TRY(draft.make_durable(files));
+  PRECAST_TRY_ASSIGN(const ParentLock lock, ParentLock::take(fs, parent, request.cancel));
   PRECAST_TRY_ASSIGN(const There there, look_at(fs, request));
   if (there == There::ours) {
     if (published_files(fs, request.output) == files) {
       const stdfs::path left = request.output / kLeaseName;  // by whoever was killed before deleting it
       if (fs::exists(fs, left)) PRECAST_TRY(fs.unlink(left));
-      return PublishedBundle{request.output, false};
+      return PublishedBundle{request.output, Publication::same};
     }
     if (!request.overwrite) {
       return in_the_way(request.output, "has another bundle that precast published", "replace it with --overwrite");
     }
+    const bool failed = std::ranges::any_of(
+        prepared.stages, [](const PreparedStage& stage) { return stage.outcome == StageOutcome::failed; });
+    if (failed) return PublishedBundle{request.output, Publication::kept};
   }
-  PRECAST_TRY(fs::write_file_atomically(fs, draft.folder() / kPublishedName, record_text(files), fs::Durability::none));
-  PRECAST_TRY(draft.make_durable());
   PRECAST_TRY(draft.move_to(request.output, there));
-  return PublishedBundle{request.output, true};
+  return PublishedBundle{request.output, Publication::written};
 }
 
 }  // namespace precast::genai

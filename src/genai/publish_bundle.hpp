@@ -21,14 +21,20 @@ struct PublishBundle {
 
 // What publishing would refuse of the place alone, before the compile that would be in vain. bad_input: something is
 // there that is not empty (without `overwrite`), or is not precast's; a link; in the bundle or the store, or around
-// them. A folder that precast published and that nobody changed is accepted with `overwrite`, or if it is what would be
-// written.
+// them; in another published bundle. A folder that precast published and that nobody changed is accepted with
+// `overwrite`, or if it is what would be written.
 [[nodiscard]] Result<void> check_bundle_output(fs::FileSystem& fs, const PublishBundle& request);
 
-// The folder appears whole or not at all, and durably. `written` is false if it was there already, as it would be made.
+enum class Publication : std::uint8_t {
+  written,
+  same,  // it was there already, as it would be made
+  kept,  // another one is there and stays: a stage of this one failed to compile
+};
+// The folder appears whole or not at all, and durably; one that is replaced is there until that moment. Safe against
+// others who publish at the same time: of two that publish the same, one finds it there.
 struct PublishedBundle {
   std::filesystem::path folder;
-  bool written = true;
+  Publication publication = Publication::written;
 };
 [[nodiscard]] Result<PublishedBundle> publish_bundle(fs::FileSystem& fs, const PreparedBundle& prepared,
                                                      const PublishBundle& request);

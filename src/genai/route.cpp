@@ -48,6 +48,10 @@ Result<void> read_request(const Bundle& bundle, const RouteRequest& request, Rou
   }
   const ort::EpReference reference = ort::parse_ep_reference(request.ep);
   const std::string lower = util::ascii_lower(reference.name);
+  if (lower.empty() && !util::trim(request.ep).empty()) {
+    return fail(ErrorCode::bad_input, fmt::format("'{}' names no EP", util::escape_to_line(request.ep)), {},
+                "use one of " + ort::known_ep_aliases());
+  }
   if (lower.empty() || lower == "auto" || lower == "config") return {};
   const bool named = std::ranges::any_of(
       bundle.stages, [&](const Stage& stage) { return provider_of(stage, reference.name) != nullptr; });
@@ -57,6 +61,10 @@ Result<void> read_request(const Bundle& bundle, const RouteRequest& request, Rou
   }
   route.requested_ep = reference.name;
   route.requested_source = reference.source;
+  if (route.requested_ep == kCpu && route.requested_device.value_or(DeviceClass::cpu) != DeviceClass::cpu) {
+    return fail(ErrorCode::bad_input, fmt::format("the CPU EP has no device {}", to_string(*route.requested_device)),
+                {}, "leave --device out, or name another EP");
+  }
   return {};
 }
 
@@ -65,12 +73,12 @@ class Router {
   Router(const Bundle& bundle, const RouteRequest& request, Route& route)
       : bundle_(bundle), request_(request), route_(route) {}
 
-  void route() {
+  Result<void> route() {
     for (const Stage& stage : bundle_.stages) route_.stages.push_back(route_stage(stage));
     find_effect();
     const bool changed = std::ranges::any_of(route_.stages, &StageRoute::rerouted);
     route_.no_op = !route_.requested_ep.empty() && !changed;
-    warn();
+    return report_no_effect();
   }
 
  private:
@@ -138,20 +146,29 @@ class Router {
 
   void warn(const std::string& text) { route_.warnings.push_back(util::escape_to_line(text)); }
 
-  void warn() {
+  Result<void> report_no_effect() {
     const std::string effective = route_.effective_ep == "cpu" ? std::string(kCpu) : route_.effective_ep;
     if (!route_.requested_ep.empty() && route_.requested_ep != effective) {
-      warn(fmt::format("{} was asked for, but no stage of the bundle names an EP that it could replace: it runs on {}",
-                       route_.requested_ep, route_.effective_ep));
+      PRECAST_TRY(no_effect(
+          fmt::format("{} was asked for, but no stage of the bundle names an EP that it could replace: it runs on {}",
+                      route_.requested_ep, route_.effective_ep),
+          "name the EP in the stages' provider_options in genai_config.json, or leave --ep out"));
     }
-    if (!route_.requested_device || route_.requested_device == route_.effective_device) return;
-    const std::string asked(to_string(*route_.requested_device));
-    if (route_.effective_device) {
-      warn(fmt::format("device {} was asked for, but the effective options name {}", asked,
-                       to_string(*route_.effective_device)));
-    } else {
-      warn(fmt::format("device {} was asked for, but the effective options do not say which one is used", asked));
+    // What the options leave open is known when the EP's devices are.
+    if (!route_.requested_device || !route_.effective_device || route_.requested_device == route_.effective_device) {
+      return {};
     }
+    return no_effect(fmt::format("device {} was asked for, but the effective options name {}",
+                                 to_string(*route_.requested_device), to_string(*route_.effective_device)),
+                     "change the stages' provider_options in genai_config.json, or leave --device out");
+  }
+
+  Result<void> no_effect(const std::string& text, const char* hint) {
+    if (request_.require_effect) {
+      return fail(ErrorCode::bad_input, util::escape_to_line(text), bundle_.config_path, hint);
+    }
+    warn(text + " (" + hint + ")");
+    return {};
   }
 
   const Bundle& bundle_;
@@ -164,7 +181,7 @@ class Router {
 Result<Route> route_bundle(const Bundle& bundle, const RouteRequest& request) {
   Route route;
   PRECAST_TRY(read_request(bundle, request, route));
-  Router(bundle, request, route).route();
+  PRECAST_TRY(Router(bundle, request, route).route());
   return route;
 }
 

@@ -20,6 +20,7 @@ struct RouteRequest {
   std::string ep;                    // "", "auto" or "config" = the bundle's own; alias, canonical name, name@source
   std::string device;                // "", "auto", "config", "mixed" = none asked for; "cpu", "gpu", "npu"; any case
   bool forbid_cpu_fallback = false;  // a stage that names an EP fails rather than runs on the CPU
+  bool require_effect = false;       // an EP or device asked for that would have no effect is an error, not a warning
 };
 
 struct StageRoute {
@@ -48,7 +49,8 @@ struct Route {
 // An EP asked for: the pipeline stages that name a non-CPU provider get it, and no other stage; a flat decoder always
 // gets it. CPU: providers are taken away. Options of a stage that gets an EP: its own for it, even if empty; else the
 // first non-empty ones that a stage has for it; else OpenVINO's device_type (the device asked for, or CPU); else none,
-// with a warning. bad_input: an EP that the table does not know and the bundle does not name, an unknown device.
+// with a warning. bad_input: an EP that the table does not know and the bundle does not name, an unknown device, a
+// device that the CPU EP has not.
 [[nodiscard]] Result<Route> route_bundle(const Bundle& bundle, const RouteRequest& request);
 
 // The device that a provider's options prove: device_filtering_options, OpenVINO's device_type, QNN's backend, or the

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "genai/placement_log.hpp"
+#include "genai/stage_compile.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
 #include "util/try.hpp"
@@ -13,12 +14,6 @@ namespace precast::genai {
 namespace {
 
 constexpr std::uint64_t kLargestTemplate = 1U << 20U;
-
-Error with_bundle(Error error, const Bundle& bundle) {
-  error.message = util::quoted(bundle.folder) + ": " + error.message;
-  if (error.path.empty()) error.path = bundle.folder;
-  return error;
-}
 
 // The one beside the configuration wins over the tokenizer's own.
 Result<std::string> read_template(fs::FileSystem& fs, const Bundle& bundle) {
@@ -124,30 +119,111 @@ Result<void> Session::State::create(Loaded& made, ort::Runtime& runtime, const s
   return {};
 }
 
+// genai loads one stage after the other, and its words seldom say which one it was.
+std::string stage_that_failed(const Error& error, const PreparedBundle& prepared, const Native& native,
+                              ort::Runtime& runtime, bool pipeline) {
+  if (prepared.stages.size() == 1) return prepared.stages.front().name;
+  std::vector<std::string> names;
+  for (const PreparedStage& stage : prepared.stages) {
+    if (error.message.find((prepared.folder / stage.file).native()) != std::string::npos) return stage.name;
+    names.push_back(stage.name);
+  }
+  // Once more, with ORT naming each stage that it opens.
+  const auto config = native.create_config(prepared.folder);
+  if (!config) return {};
+  if (!native.overlay(**config, logging_overlay(names, pipeline, ORT_LOGGING_LEVEL_INFO))) return {};
+  const PlacementLog log(runtime);
+  return native.create_model(**config) ? std::string() : log.last_stage();
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
+
+// genai's words with the user's files in place of those that genai loaded, the stage, and what can be done.
+Error explained(Error error, const OpenedBundle& opened, const PreparedBundle& prepared, const std::string& stage) {
+  for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
+    error.message = replaced(error.message, (prepared.folder / prepared.stages[i].file).native(),
+                             opened.bundle.stages[i].model.native());
+  }
+  if (!prepared.is_original) {
+    error.message = replaced(error.message, prepared.folder.native(), opened.bundle.folder.native());
+  }
+  const auto at = std::ranges::find(prepared.stages, stage, &PreparedStage::name);
+  if (at == prepared.stages.end()) {
+    error.message = util::quoted(opened.bundle.folder) + ": " + error.message;
+    error.path = opened.bundle.folder;
+    error.hint = "precast doctor says whether onnxruntime-genai and the EPs are well; --ep cpu loads it without an EP";
+    return error;
+  }
+  error.message = stage_of(opened.bundle, stage) + ": " + error.message;
+  error.path = opened.bundle.stages[static_cast<std::size_t>(at - prepared.stages.begin())].model;
+  if (error.message.find("fallback to CPU EP has been explicitly disabled") != std::string::npos) {
+    error.hint = at->ep + " does not run all of its nodes, and perf and --strict refuse the CPU for the rest: " +
+                 "precast generate says how many there are";
+  } else if (at->ep.empty() || at->on_cpu) {
+    error.hint = "precast run " + util::quoted(error.path) + " tries the model alone";
+  } else {
+    error.hint = "precast run " + util::quoted(error.path) + " --ep " + at->ep +
+                 " tries the model alone; --ep cpu runs the bundle without that EP";
+  }
+  return error;
+}
+
+// Originals of stages that did not compile may not load on their EP either: then they run on the CPU.
+std::optional<EarlierAttempt> with_originals_on_cpu(PreparedBundle& prepared) {
+  EarlierAttempt next;
+  bool any = false;
+  for (const PreparedStage& stage : prepared.stages) {
+    any |= stage.outcome == StageOutcome::failed && !stage.on_cpu;
+    if (stage.outcome == StageOutcome::failed || stage.on_cpu) next.on_cpu.insert(stage.name);
+  }
+  if (!any) return std::nullopt;
+  next.stages = std::move(prepared.stages);
+  return next;
+}
+
+// A compiled stage that does not load runs its original; where nobody knows which one it was, all do.
+std::optional<EarlierAttempt> without_compiled(PreparedBundle& prepared, const std::string& stage, const Error& error) {
+  EarlierAttempt next;
+  for (const PreparedStage& one : prepared.stages) {
+    const bool compiled = one.outcome == StageOutcome::compiled || one.outcome == StageOutcome::hit;
+    if (compiled && (stage.empty() || stage == one.name)) next.not_loaded[one.name] = error.message;
+    if (one.on_cpu) next.on_cpu.insert(one.name);
+  }
+  if (next.not_loaded.empty()) return std::nullopt;
+  next.stages = std::move(prepared.stages);
+  return next;
+}
+
 Result<void> Session::State::prepare_and_create(Loaded& made, ort::Runtime& runtime, const StageObserver& observer,
                                                 const std::function<double()>& lap) {
-  EarlierAttempt earlier;
-  for (bool again = false;; again = true) {
+  std::optional<EarlierAttempt> attempt = EarlierAttempt();
+  for (;;) {  // a stage goes from compiled to original to the CPU, and never back
     lap();
     PRECAST_TRY_ASSIGN(made.prepared,
-                       prepare_bundle(resolver, made.opened, options.prepare, observer, std::move(earlier)));
+                       prepare_bundle(resolver, made.opened, options.prepare, observer, *std::move(attempt)));
     made.timings.bundle_prepare += lap();
     const compile::Progress opening{compile::Stage::opening, std::nullopt, std::nullopt};
     if (observer) observer("", &opening);
     const auto created = create(made, runtime, lap);
     if (observer) observer("", nullptr);
     if (created) return {};
-    // Originals of stages that did not compile may not load on their EP either; once, they run on the CPU instead.
-    earlier = {};
-    if (!options.prepare.forbid_cpu_fallback && !again) {
-      for (const PreparedStage& stage : made.prepared.stages) {
-        if (stage.outcome == StageOutcome::failed && !stage.on_cpu) earlier.on_cpu.insert(stage.name);
-      }
-    }
     made.tokenizer.reset();
     made.model.reset();
-    if (earlier.on_cpu.empty()) return std::unexpected(with_bundle(created.error(), made.opened.bundle));
-    earlier.stages = std::move(made.prepared.stages);
+    if (!options.prepare.forbid_cpu_fallback) {
+      attempt = with_originals_on_cpu(made.prepared);
+      if (attempt) continue;
+    }
+    const std::string stage = stage_that_failed(created.error(), made.prepared, *made.native, runtime,
+                                                made.opened.bundle.layout == Layout::pipeline);
+    const Error error = explained(created.error(), made.opened, made.prepared, stage);
+    if (options.prepare.require_compiled) return std::unexpected(error);
+    attempt = without_compiled(made.prepared, stage, created.error());
+    if (!attempt) return std::unexpected(error);
   }
 }
 

@@ -139,11 +139,22 @@ Result<ElfFacts> read_names(fs::FileSystem& fs, fs::File& file, std::span<const 
   return facts;
 }
 
-Result<ElfFacts> read_dynamic(fs::FileSystem& fs, fs::File& file, const Elf64_Ehdr& header) {
+// The loader maps them: a file that was cut off would end the process that loads it.
+Result<void> check_ends(const fs::File& file, std::span<const Elf64_Phdr> segments, std::uint64_t size) {
+  for (const Elf64_Phdr& segment : segments) {
+    if (segment.p_type != PT_LOAD || (segment.p_offset <= size && segment.p_filesz <= size - segment.p_offset))
+      continue;
+    return broken(file, "it is cut off, a segment lies beyond its end");
+  }
+  return {};
+}
+
+Result<ElfFacts> read_dynamic(fs::FileSystem& fs, fs::File& file, const Elf64_Ehdr& header, std::uint64_t size) {
   if (header.e_phentsize != sizeof(Elf64_Phdr)) return broken(file, "its program headers have an unknown size");
   if (header.e_phnum > kMaxProgramHeaders) return broken(file, "it has too many program headers");
   std::vector<Elf64_Phdr> segments(header.e_phnum);
   PRECAST_TRY(read_table(fs, file, std::span(segments), header.e_phoff));
+  PRECAST_TRY(check_ends(file, segments, size));
   const auto found = std::find_if(segments.begin(), segments.end(),
                                   [](const Elf64_Phdr& segment) { return segment.p_type == PT_DYNAMIC; });
   if (found == segments.end()) return ElfFacts{};
@@ -176,7 +187,7 @@ Result<ElfRead> read_elf(fs::FileSystem& fs, const std::filesystem::path& path) 
   if (count < SELFMAG || !is_ours(header[0])) return result;
   if (count != sizeof(Elf64_Ehdr)) return broken(file, "its header is cut off");
   if (header[0].e_machine == EM_NONE) return broken(file, "it names no machine");
-  PRECAST_TRY_ASSIGN(result.facts, read_dynamic(fs, file, header[0]));
+  PRECAST_TRY_ASSIGN(result.facts, read_dynamic(fs, file, header[0], result.stat.size));
   result.facts.machine = header[0].e_machine;
   PRECAST_TRY_ASSIGN(const fs::FileStat after, fs.stat(file));
   if (evidence_stat(after) != result.stat) {

@@ -10,6 +10,7 @@
 
 #include "ort/cpu_vendor.hpp"
 #include "ort/executable.hpp"
+#include "ort/library_check.hpp"
 #include "ort/runtime_search.hpp"
 #include "util/text.hpp"
 #include "util/try.hpp"
@@ -236,6 +237,7 @@ Result<void> Runtime::register_ep_library(const std::string& name, const std::fi
                             at->second.string(), library.string()),
                 library, "use the other source in a process of its own");
   }
+  PRECAST_TRY(check_library_file(library));
   const LogCapture log(*this);
   try {
     env_->RegisterExecutionProviderLibrary(name.c_str(), library.string());

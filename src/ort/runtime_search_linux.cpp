@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 #include <link.h>
 
+#include "ort/library_check.hpp"
 #include "ort/runtime_search.hpp"
 #include "util/text.hpp"
+#include "util/try.hpp"
 
 namespace precast::ort {
 
@@ -52,6 +54,7 @@ std::vector<std::filesystem::path> system_library_directories() {
 }
 
 Result<LoadedRuntime> load_runtime_library(const std::filesystem::path& library, bool already_mapped) {
+  if (!already_mapped) PRECAST_TRY(check_library_file(library));
   const int mode = RTLD_NOW | RTLD_LOCAL | (already_mapped ? RTLD_NOLOAD : 0);
   void* handle = dlopen(library.c_str(), mode);
   if (handle == nullptr && already_mapped) {

@@ -3,6 +3,8 @@
 #include <fstream>
 #include <iterator>
 
+#include <sys/stat.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -115,6 +117,34 @@ TEST(ReportFile, WhereNoneCanBeLeavesNothing) {
   const auto path = write({.output = "/proc/precast/r.json"}, "x");
   ASSERT_FALSE(path);
   EXPECT_NE(path.error().code, ErrorCode::bad_input);
+}
+
+TEST(ReportFile, APlaceIsCheckedBeforeAndNothingIsMadeThere) {
+  const Folder folder;
+  std::ofstream(folder / "there") << "old";
+  std::filesystem::create_directory(folder / "folder");
+  ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
+  const auto check = [](const ReportPlace& place) { return check_report_place(fs::FileSystem::posix(), place); };
+  for (const auto& [place, words] :
+       {std::pair(ReportPlace{.output = folder / "there"}, "exists already"),
+        std::pair(ReportPlace{.output = folder / "folder", .overwrite = true}, "is a folder"),
+        std::pair(ReportPlace{.output = folder / "fifo", .overwrite = true}, "is not a regular file"),
+        std::pair(ReportPlace{.output = folder / "there/x/report"}, "cannot be written in"),
+        std::pair(ReportPlace{.output = "/proc/nowhere/report"}, "cannot be written in"),
+        std::pair(ReportPlace{.name = "phi"}, "neither XDG_STATE_HOME nor HOME")}) {
+    const auto checked = check(place);
+    ASSERT_FALSE(checked) << words;
+    EXPECT_THAT(checked.error().message, HasSubstr(words));
+    EXPECT_FALSE(checked.error().hint.empty());
+    EXPECT_FALSE(write(place, "{}")) << words;
+  }
+  for (const ReportPlace& place :
+       {ReportPlace{.output = folder / "there", .overwrite = true}, ReportPlace{.output = folder / "a/b/report"},
+        ReportPlace{.name = "phi", .state_home = folder / "state"}}) {
+    EXPECT_TRUE(check(place));
+  }
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("fifo", "folder", "there"));
+  EXPECT_EQ(contents(folder / "there"), "old");
 }
 
 TEST(ReportName, IsOneComponentOfAPath) {

@@ -59,6 +59,8 @@ TEST(CountingFileSystem, passes_every_operation_on) {
   EXPECT_TRUE(fs.unlink(folder / "d/e"));
   EXPECT_TRUE(fs.rename(folder / "d/b", folder / "d/c"));
   EXPECT_FALSE(fs.rename_new(folder / "d/a", folder / "d/c"));
+  EXPECT_TRUE(fs.exchange(folder / "d/a", folder / "d/c").value());
+  EXPECT_TRUE(fs.exchange(folder / "d/a", folder / "d/c").value());
   EXPECT_TRUE(fs.change_mode(folder / "d/c", 0400));
   EXPECT_EQ(fs.stat(folder / "d/c").value().mode, 0400U);
   EXPECT_EQ(fs.lstat(folder / "d/c").value().size, 1U);
@@ -71,7 +73,7 @@ TEST(CountingFileSystem, passes_every_operation_on) {
   EXPECT_TRUE(fs.unlink(folder / "d/a"));
   EXPECT_TRUE(fs.unlink(folder / "d/c"));
   EXPECT_TRUE(fs.remove_directory(folder / "d"));
-  EXPECT_EQ(fs.counts().calls.size(), 17U);
+  EXPECT_EQ(fs.counts().calls.size(), 18U);
 }
 
 TEST(CountingFileSystem, loses_no_count_of_any_thread) {

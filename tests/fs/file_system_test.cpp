@@ -278,6 +278,16 @@ TEST_F(PosixFileSystem, rename_replaces_and_rename_new_does_not) {
   EXPECT_FALSE(fs_.rename_new(folder_ / "other", folder_ / "empty"));
 }
 
+TEST_F(PosixFileSystem, exchange_swaps_two_names) {
+  stdfs::create_directory(folder_ / "one");
+  put(folder_ / "one/a", "a");
+  stdfs::create_directory(folder_ / "other");
+  EXPECT_TRUE(fs_.exchange(folder_ / "one", folder_ / "other").value());
+  EXPECT_EQ(contents(folder_ / "other/a"), "a");
+  EXPECT_FALSE(stdfs::exists(folder_ / "one/a"));
+  EXPECT_EQ(fs_.exchange(folder_ / "one", folder_ / "missing").error().code, ErrorCode::not_found);
+}
+
 TEST_F(PosixFileSystem, unlink_and_remove_directory_delete) {
   put(folder_ / "a", "");
   stdfs::create_directory(folder_ / "d");

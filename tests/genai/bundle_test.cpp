@@ -159,11 +159,52 @@ TEST(Bundle, WithoutATokenizerTheMessageSaysWhatIsLookedFor) {
   EXPECT_THAT(bundle.error().hint, HasSubstr("tokenizer.json"));
 }
 
+TEST(Bundle, WhatWouldHangGenaiIsNamed) {
+  const BundleFolder folder(flat("[]"));
+  ASSERT_EQ(::mkfifo((folder.path() / "tokenizer_config.json").c_str(), 0600), 0);
+  const std::filesystem::path outside = folder.path().string() + ".fifo";
+  const auto expect_named = [&](const char* name) {
+    const auto bundle = folder.read();
+    EXPECT_THAT(message_of(bundle), AllOf(HasSubstr(name), HasSubstr("is neither a file nor a folder")));
+    ASSERT_FALSE(bundle);
+    EXPECT_EQ(bundle.error().code, ErrorCode::bad_input);
+  };
+  expect_named("tokenizer_config.json");
+  std::filesystem::rename(folder.path() / "tokenizer_config.json", outside);
+  std::filesystem::create_symlink(outside, folder.path() / "link");
+  expect_named("link");
+  std::filesystem::remove(outside);
+  EXPECT_TRUE(folder.read()) << "a link that leads to nothing is left to whoever needs it";
+}
+
+TEST(Bundle, NumbersThatGenaiCannotTakeAreNamedByKey) {
+  const auto with = [](const std::string& from, const std::string& to) {
+    std::string config = pipeline("[]", "[]");
+    config.replace(config.find(from), from.size(), to);
+    return BundleFolder(config).read();
+  };
+  for (const char* size : {"0", "-3", "65", "4294967297"}) {
+    const auto bundle = with(R"("window_size": 16)", std::string(R"("window_size": )") + size);
+    EXPECT_THAT(message_of(bundle),
+                AllOf(HasSubstr("'model.decoder.sliding_window.window_size' is " + std::string(size)),
+                      HasSubstr("between 1 and the context length")));
+  }
+  EXPECT_TRUE(with(R"("window_size": 16)", R"("window_size": 64)"));
+  EXPECT_THAT(message_of(with(R"("context_length": 64)", R"("context_length": 2147483648)")),
+              HasSubstr("'model.context_length' is 2147483648, not at most 2147483647"));
+}
+
 TEST(Bundle, ContextLengthComesFromTheArgumentOrTheConfig) {
   Bundle bundle = bundle_of(flat("[]"));
   EXPECT_EQ(context_length_of(bundle, std::nullopt), 128);
   EXPECT_EQ(context_length_of(bundle, 7), 7);
   EXPECT_EQ(context_length_of(bundle, 0).error().code, ErrorCode::bad_input);
+  EXPECT_EQ(context_length_of(bundle, 128), 128);
+  const auto longer = context_length_of(bundle, 129);
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().code, ErrorCode::bad_input);
+  EXPECT_THAT(longer.error().message,
+              AllOf(HasSubstr("--context-length"), HasSubstr("129 "), HasSubstr("more than the 128 of")));
   bundle.context_length = std::nullopt;
   EXPECT_THAT(context_length_of(bundle, std::nullopt).error().message,
               AllOf(HasSubstr("model.context_length"), HasSubstr("genai_config.json")));

@@ -1,5 +1,7 @@
 #include "genai/publish_bundle.hpp"
 
+#include <thread>
+
 #include <unistd.h>
 
 #include "genai/bundle_view.hpp"
@@ -33,7 +35,7 @@ class PublishBundleTest : public testing::RecipeTest {
   void must_publish(const std::string& config, bool written, bool overwrite = false) {
     const auto published = publish_bundle(fs_, prepared(config), request(overwrite));
     ASSERT_TRUE(published) << published.error().message;
-    EXPECT_EQ(published->written, written);
+    EXPECT_EQ(published->publication, written ? Publication::written : Publication::same);
     EXPECT_EQ(published->folder, output_);
     EXPECT_EQ(store::testing::entries_in(parent_), 1U) << "something temporary is left";
   }
@@ -202,6 +204,9 @@ TEST_F(PublishBundleTest, ADraftThatIsBeingWrittenIsLeftAlone) {
   int calls = 0;
   fs_.set_hook([&](std::string_view, const stdfs::path&) -> std::optional<Error> {
     if (++calls % 7 != 0) return std::nullopt;
+    fs::File folder = other.open(parent_, fs::OpenMode::read).value();
+    if (!other.try_lock(folder, fs::LockKind::exclusive).value()) return std::nullopt;  // it would wait for this one
+    other.unlock(folder);
     PublishBundle wanted = request();
     wanted.output = parent_ / "second";
     PreparedBundle bare;
@@ -217,6 +222,102 @@ TEST_F(PublishBundleTest, ADraftThatIsBeingWrittenIsLeftAlone) {
   ASSERT_TRUE(published) << published.error().message;
   EXPECT_TRUE(looked);
   EXPECT_EQ(bundle_there(), expected());
+}
+
+TEST_F(PublishBundleTest, ManyAtOnceIntoOneFolderAreWholeAndOneOfTheSameWritesIt) {
+  for (int round = 0; round < 5; ++round) {
+    std::atomic<int> written = 0;
+    std::atomic<int> same = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 6; ++i) {
+      threads.emplace_back([&, i] {
+        PublishBundle wanted = request(true);
+        if (i % 3 == 2) wanted.output = parent_ / ("other" + std::to_string(i));
+        const auto published = publish_bundle(fs::FileSystem::posix(), prepared(), wanted);
+        ASSERT_TRUE(published) << published.error().message;
+        if (i % 3 == 2) return;
+        (published->publication == Publication::written ? written : same) += 1;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(written, 1);
+    EXPECT_EQ(same, 3);
+    EXPECT_EQ(store::testing::entries_in(parent_), 3U) << "something temporary is left";
+    EXPECT_EQ(bundle_there(), expected());
+    for (const char* other : {"other2", "other5"}) {
+      Tree tree = tree_of(parent_ / other);
+      tree.erase(kPublishedName);
+      EXPECT_EQ(tree, expected());
+    }
+    stdfs::remove_all(parent_);
+    stdfs::create_directory(parent_);
+  }
+}
+
+TEST_F(PublishBundleTest, WhatIsReplacedIsThereUntilTheNewOneIs) {
+  must_publish("old", true);
+  int looked = 0;
+  fs_.set_hook([&](std::string_view, const stdfs::path&) -> std::optional<Error> {
+    EXPECT_TRUE(stdfs::exists(output_ / kPublishedName));
+    ++looked;
+    return std::nullopt;
+  });
+  const auto published = publish_bundle(fs_, prepared("new"), request(true));
+  fs_.set_hook({});
+  ASSERT_TRUE(published) << published.error().message;
+  EXPECT_GT(looked, 40);
+  EXPECT_EQ(bundle_there(), expected("new"));
+}
+
+TEST_F(PublishBundleTest, WhereTwoNamesCannotBeExchangedItIsRenamedTwice) {
+  class WithoutExchange : public store::testing::TestFileSystem {
+    Result<bool> exchange(const stdfs::path& /*one*/, const stdfs::path& /*other*/) override { return false; }
+  };
+  must_publish("old", true);
+  WithoutExchange other;
+  ASSERT_TRUE(publish_bundle(other, prepared("new"), request(true)));
+  EXPECT_EQ(bundle_there(), expected("new"));
+  EXPECT_EQ(store::testing::entries_in(parent_), 1U);
+  // And what cannot take its place leaves the old one there.
+  other.set_hook([&](std::string_view operation, const stdfs::path& path) -> std::optional<Error> {
+    static int renames = 0;
+    if (operation != "rename_new" || path != output_ || ++renames > 1) return std::nullopt;
+    return Error{ErrorCode::io, "injected", path, {}};
+  });
+  EXPECT_FALSE(publish_bundle(other, prepared("newest"), request(true)));
+  EXPECT_EQ(bundle_there(), expected("new"));
+}
+
+TEST_F(PublishBundleTest, OneWithAFailedStageReplacesNoneThatIsThere) {
+  PreparedBundle partly = prepared("partly");
+  partly.stages.push_back({.name = "context", .ep = "X", .outcome = StageOutcome::failed, .resolution = std::nullopt});
+  ASSERT_TRUE(publish_bundle(fs_, partly, request()));
+  EXPECT_EQ(bundle_there(), expected("partly"));
+  must_publish("whole", true, true);
+  const auto kept = publish_bundle(fs_, partly, request(true));
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_EQ(kept->publication, Publication::kept);
+  EXPECT_EQ(bundle_there(), expected("whole"));
+  EXPECT_EQ(store::testing::entries_in(parent_), 1U);
+}
+
+TEST_F(PublishBundleTest, NotInAnotherPublishedBundle) {
+  must_publish("the new one", true);
+  output_ = parent_ / "published/data/second";
+  expect_refused(request(true), "lies in a bundle that precast published");
+}
+
+TEST_F(PublishBundleTest, AFileThatVanishesFromTheDraftIsNoticed) {
+  fs_.set_hook([&](std::string_view operation, const stdfs::path& path) -> std::optional<Error> {
+    if (operation == "rename" && path.filename() == kPublishedName)
+      stdfs::remove(path.parent_path() / "tokenizer.json");
+    return std::nullopt;
+  });
+  const auto published = publish_bundle(fs_, prepared(), request());
+  fs_.set_hook({});
+  ASSERT_FALSE(published);
+  EXPECT_EQ(published.error().code, ErrorCode::busy);
+  EXPECT_EQ(store::testing::entries_in(parent_), 0U);
 }
 
 TEST_F(PublishBundleTest, EachFailedCallLeavesTheOldOrTheNewBundle) {

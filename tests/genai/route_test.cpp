@@ -117,6 +117,39 @@ TEST(Route, UnknownNamesAreRefusedWithTheValidOnes) {
   EXPECT_FALSE(route_bundle(qnn_pipeline(), {.device = "tpu"}));
 }
 
+TEST(Route, AReferenceWithoutANameIsRefused) {
+  for (const char* ep : {"@", "@pypi", " @ "}) {
+    const auto route = route_bundle(qnn_pipeline(), {.ep = ep});
+    ASSERT_FALSE(route) << ep;
+    EXPECT_EQ(route.error().code, ErrorCode::bad_input);
+    EXPECT_THAT(route.error().message, HasSubstr("names no EP"));
+  }
+}
+
+TEST(Route, TheCpuEpHasNoOtherDevice) {
+  for (const char* device : {"npu", "GPU"}) {
+    const auto route = route_bundle(qnn_pipeline(), {.ep = "cpu", .device = device});
+    ASSERT_FALSE(route) << device;
+    EXPECT_EQ(route.error().code, ErrorCode::bad_input);
+    EXPECT_THAT(route.error().message, HasSubstr("the CPU EP has no device"));
+  }
+  EXPECT_TRUE(route_bundle(qnn_pipeline(), {.ep = "cpu", .device = "cpu"}));
+}
+
+TEST(Route, WhatHasNoEffectIsAnErrorWhereThatIsAskedFor) {
+  const Bundle on_cpu = bundle_of(pipeline("[]", "[]"));
+  for (const RouteRequest& request :
+       {RouteRequest{.ep = "qnn", .require_effect = true}, RouteRequest{.device = "npu", .require_effect = true}}) {
+    const auto route = route_bundle(on_cpu, request);
+    ASSERT_FALSE(route);
+    EXPECT_EQ(route.error().code, ErrorCode::bad_input);
+    EXPECT_THAT(route.error().message, HasSubstr("was asked for"));
+    EXPECT_THAT(route.error().hint, HasSubstr("provider_options"));
+  }
+  EXPECT_TRUE(route_bundle(on_cpu, {.ep = "cpu", .device = "cpu", .require_effect = true}));
+  EXPECT_THAT(route_of(on_cpu, "qnn").warnings, Contains(HasSubstr("provider_options in genai_config.json")));
+}
+
 TEST(Route, SeveralEpsAreMixed) {
   const Route route = route_of(bundle_of(pipeline(R"([{"cuda": {}}])", R"([{"QNN": {}}])")), "");
   EXPECT_EQ(route.effective_ep, "mixed");
@@ -126,7 +159,7 @@ TEST(Route, SeveralEpsAreMixed) {
 TEST(Route, ARequestAloneProvesNoDevice) {
   const Route route = route_of(bundle_of(flat(R"([{"QNN": {}}])")), "qnn", "npu");
   EXPECT_EQ(route.effective_device, std::nullopt);
-  EXPECT_THAT(route.warnings, Contains(HasSubstr("do not say which one")));
+  EXPECT_THAT(route.warnings, IsEmpty()) << "the EP's devices say it";
 }
 
 TEST(Route, ForbiddenFallbackStandsInHardwareStagesOnly) {

@@ -1,6 +1,8 @@
 // genai ends the process where it finds no ORT, so each library is loaded in a child.
 #include "genai/library.hpp"
 
+#include <sys/stat.h>
+
 #include "genai_native/support.hpp"
 
 namespace precast::genai {
@@ -59,6 +61,18 @@ TEST(GenaiLibrary, WhatIsNoLibraryIsRefusedWithTheReason) {
   EXPECT_THAT(load_in_child(named(folder / "text.so")), HasSubstr("cannot be loaded from"));
 }
 
+// The loader would end the process with SIGBUS.
+TEST(GenaiLibrary, OneThatIsCutOffIsRefused) {
+  fs::testing::TemporaryFolder folder;
+  const std::string whole = testing::contents(testing::kGenai);
+  for (const std::size_t kept : {whole.size() / 3, whole.size() / 10, std::size_t{4096}, std::size_t{100}}) {
+    testing::put(folder / "cut.so", whole.substr(0, kept));
+    EXPECT_THAT(load_in_child(named(folder / "cut.so")), HasSubstr("is cut off")) << kept;
+  }
+  testing::put(folder / "cut.so", whole.substr(0, 20));
+  EXPECT_THAT(load_in_child(named(folder / "cut.so")), HasSubstr("cannot be loaded from"));
+}
+
 TEST(GenaiLibrary, AMissingSymbolIsNamed) {
   const std::string said = load_in_child(named(testing::kOrt));  // a library, but another one
   EXPECT_THAT(said, HasSubstr("is not an onnxruntime-genai that precast can use: it has no Oga"));
@@ -70,6 +84,11 @@ TEST(GenaiLibrary, AnotherOrtForGenaiIsRefused) {
   std::filesystem::copy_file(std::filesystem::canonical(testing::kOrt), folder / "libonnxruntime.so");
   const auto other = [&] { ::setenv("ORT_LIB_PATH", (folder / "libonnxruntime.so").c_str(), 1); };
   EXPECT_THAT(load_in_child(named(testing::kGenai), other), HasSubstr("unset ORT_LIB_PATH"));
+  const auto fifo = [&] {
+    (void)::mkfifo((folder / "fifo").c_str(), 0600);
+    ::setenv("ORT_LIB_PATH", (folder / "fifo").c_str(), 1);
+  };
+  EXPECT_THAT(load_in_child(named(testing::kGenai), fifo), HasSubstr("which is not a file"));
   const auto same = [] { ::setenv("ORT_LIB_PATH", testing::kOrt.c_str(), 1); };
   EXPECT_EQ(load_in_child(named(testing::kGenai), same), "loaded option 0.18.0");
 }

@@ -252,6 +252,36 @@ TEST_F(GenaiGenerate, ABrokenTemplateIsAnErrorThatNamesAWayOut) {
   EXPECT_TRUE(session.generate(request("a prompt that is formatted", 2)));
 }
 
+// genai's texts end with a NUL, and nlohmann would replace what is no UTF-8.
+TEST_F(GenaiGenerate, WhatIsNoTextIsRefusedAndNotCut) {
+  Session session = tiny();
+  const std::string cut("hello\0 the world", 16);
+  for (const std::string& text : {cut, std::string("hello \xff")}) {
+    GenerationRequest raw = request(text, 2);
+    GenerationRequest chat = request("", 2);
+    chat.prompt.messages = {{"user", text}};
+    GenerationRequest stop = request("hello", 2);
+    stop.config.stop = {text};
+    for (const GenerationRequest& wanted : {raw, chat, stop}) {
+      const auto done = session.generate(wanted);
+      ASSERT_FALSE(done);
+      EXPECT_EQ(done.error().code, ErrorCode::bad_input);
+      EXPECT_THAT(done.error().message, ::testing::AnyOf(HasSubstr("NUL"), HasSubstr("not UTF-8")));
+    }
+    EXPECT_FALSE(session.apply_chat_template({{"user", text}}, true));
+    EXPECT_FALSE(session.apply_chat_template({{text, "hello"}}, true));
+  }
+}
+
+TEST_F(GenaiGenerate, ALongTemplateIsNotWholeInItsError) {
+  const auto bundle = copy_of("tiny");
+  testing::put(bundle / "chat_template.jinja", std::string(200'000, 'x') + "{% for m in messages %}{{ m['content'] ");
+  Session session = this->session(bundle);
+  const auto applied = session.apply_chat_template({{"user", "a"}}, true);
+  ASSERT_FALSE(applied);
+  EXPECT_LT(applied.error().message.size(), 2000U);
+}
+
 TEST(GenaiMaxLength, IsTheContextOfAPipelineAndElseWhatIsAsked) {
   EXPECT_EQ(max_length_of("decoder-pipeline", 10, 20, 128), 128U);
   EXPECT_EQ(max_length_of("llama", 10, 20, 128), 30U);

@@ -90,12 +90,26 @@ TEST_F(GenaiSessionTest, WhatCannotBeLoadedLeavesItUnloadedAndMayBeTriedAgain) {
   const auto loaded = session.load();
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().code, ErrorCode::compile_failed);
-  EXPECT_THAT(loaded.error().message, HasSubstr(bundle.string()));
+  EXPECT_THAT(loaded.error().message, HasSubstr("stage 'context' of '" + bundle.string()));
+  EXPECT_EQ(loaded.error().path, bundle / "context.onnx");
+  EXPECT_THAT(loaded.error().hint, HasSubstr("precast run '" + (bundle / "context.onnx").string() + "'"));
   EXPECT_EQ(loaded.error().message.find('\n'), std::string::npos);
   EXPECT_FALSE(session.is_loaded());
   EXPECT_FALSE(session.encode("hello"));
   testing::put(bundle / "context.onnx", model);
   EXPECT_TRUE(session.load());
+}
+
+TEST_F(GenaiSessionTest, AFailureInAFolderOfPrecastsNamesTheUsersFile) {
+  const auto bundle = copy_of("tiny", {{"search", {{"top_k", 1}}}});
+  // A byte-order mark: genai gets a view of the bundle.
+  testing::put(bundle / kConfigName, "\xEF\xBB\xBF" + testing::contents(bundle / kConfigName));
+  testing::put(bundle / "lm_head.onnx", "no model");
+  const auto loaded = session(bundle).load();
+  ASSERT_FALSE(loaded);
+  EXPECT_THAT(loaded.error().message, HasSubstr("stage 'lm_head' of"));
+  EXPECT_THAT(loaded.error().message, HasSubstr((bundle / "lm_head.onnx").string()));
+  EXPECT_THAT(loaded.error().message, ::testing::Not(HasSubstr("original/")));
 }
 
 TEST_F(GenaiSessionTest, WithoutContextLengthNoModelIsCreated) {

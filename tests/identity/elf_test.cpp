@@ -88,6 +88,14 @@ TEST_F(Elf, EveryTruncationEndsWell) {
   }
 }
 
+TEST_F(Elf, ASegmentBeyondTheEndIsAnError) {
+  const std::string good = elf_bytes({.needed = {"libx.so"}});
+  const auto size = static_cast<std::uint64_t>(good.size());
+  const auto elf = read(damaged(kLoad + offsetof(Elf64_Phdr, p_filesz), size + 1000));
+  ASSERT_FALSE(elf);
+  EXPECT_THAT(elf.error().message, HasSubstr("it is cut off"));
+}
+
 TEST_F(Elf, FolderIsAnError) {
   EXPECT_FALSE(read_elf(fs::FileSystem::posix(), folder_));
 }

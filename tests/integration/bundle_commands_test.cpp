@@ -13,8 +13,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using ::testing::StartsWith;
 namespace stdfs = std::filesystem;
+using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 using nlohmann::json;
 
 class BundleCommands : public ::testing::Test {
@@ -142,6 +144,47 @@ TEST_F(BundleCommands, WhatIsNotThereIsNotUsedSilently) {
       {"soc_model", "60"}, {"htp_arch", "73"}, {"backend_path", "/nowhere/libQnnHtp.so"}};
   give_ep(bundle, "context", "QNN", options);
   expect_error(hello(bundle), 2, {"stage 'context': provider option 'backend_path'", "/nowhere/libQnnHtp.so"});
+  expect_error(hello(tiny(), {"--ep", "@"}), 2, {"'@' names no EP"});
+  expect_error(hello(tiny(), {"--ep", "cpu", "-d", "npu"}), 2, {"the CPU EP has no device npu"});
+  expect_error(hello(tiny(), {"--context-length", "129"}), 2, {"--context-length", "more than the 128 of"});
+  for (const char* option : {"--ep=qnn", "--device=npu"}) {
+    const Ran warned = precast_.run(hello(tiny(), {option}));
+    EXPECT_EQ(warned.code, 0) << warned.err;
+    EXPECT_THAT(warned.err, HasSubstr("was asked for"));
+    expect_error(hello(tiny(), {option, "--strict"}), 2, {"was asked for"});
+    expect_error({"compile", tiny().native(), option, "--strict"}, 2, {"was asked for"});
+  }
+}
+
+TEST_F(BundleCommands, ADeviceThatIsNotThereIsNotReplaced) {
+  precast_.env["PRECAST_ASSUME_CPU_VENDOR"] = "intel";
+  const stdfs::path bundle = copy();
+  give_ep(bundle, "context", "OpenVINO", {});
+  for (const auto& more : {std::vector<std::string>{}, {"--compile"}, {"--strict"}, {"--compile", "--strict"}}) {
+    std::vector<std::string> arguments = hello(bundle, {"-d", "gpu"});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    expect_error(arguments, 3, {"stage 'context'", "OpenVINOExecutionProvider"});
+  }
+  const Ran ran = precast_.run(hello(bundle, {"-d", "cpu"}));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, Not(HasSubstr("warning: device"))) << "the EP's device is known";
+}
+
+TEST_F(BundleCommands, AStageThatIsCompiledRunsOnNoOtherEp) {
+  const stdfs::path published = folder_ / "published";
+  const stdfs::path bundle = on_fake();
+  const Ran made = precast_.run(posing({"compile", bundle.native(), "-o", published.native()}));
+  ASSERT_EQ(made.code, 0) << made.err;
+  expect_error(hello(published, {"--ep", "cpu"}), 2,
+               {"stage 'context' of", "is compiled for 'QNNExecutionProvider' already", "cannot run on the CPU"});
+  expect_error(hello(published, {"--ep", "openvino", "--compile"}), 2, {"cannot run on OpenVINOExecutionProvider"});
+  EXPECT_EQ(precast_.run(posing(hello(published, {"--ep", "qnn"}))).code, 0);
+}
+
+TEST_F(BundleCommands, ACacheInTheBundleIsRefused) {
+  const stdfs::path bundle = on_fake();
+  precast_.env["PRECAST_CACHE_DIR"] = (bundle / "cache").native();
+  expect_error(posing(hello(bundle, {"--compile"})), 2, {"the cache", "lies in the bundle"});
 }
 
 // None of these may end the process as genai's own search for ORT does.
@@ -212,7 +255,7 @@ TEST_F(BundleCommands, TheSameSeedDrawsTheSameTokens) {
   EXPECT_EQ(first.size(), 24U);
   EXPECT_EQ(tokens_of(generate(seven)), first);
   EXPECT_NE(tokens_of(generate(eight)), first);
-  expect_error(hello(tiny(), {"--top-p", "2"}), 2, {"top_p"});
+  expect_error(hello(tiny(), {"--top-p", "2"}), 2, {"--top-p", "at most 1, not '2'"});
 }
 
 TEST_F(BundleCommands, AConversationIsSentAgainEachTurn) {
@@ -249,6 +292,44 @@ TEST_F(BundleCommands, AnErrorInATurnEndsOnlyThatTurn) {
   EXPECT_THAT(turns[2]["error"].value("message", ""), HasSubstr("the context 128"));
   EXPECT_THAT(turns[2]["error"].value("hint", ""), HasSubstr("/reset"));
   EXPECT_EQ(turns[3]["assistant"], turns[0]["assistant"]);
+}
+
+TEST_F(BundleCommands, AChatLineIsRefusedWholeAndNeverCut) {
+  const Ran ran = chat("hello\0 the world\nhello \xff\nhello\n"s, "--json");
+  EXPECT_EQ(ran.code, 2) << ran.err;
+  const json turns = ran.json()["turns"];
+  ASSERT_EQ(turns.size(), 3U) << turns.dump(2);
+  EXPECT_THAT(turns[0]["error"].value("message", ""), HasSubstr("NUL"));
+  EXPECT_THAT(turns[1]["error"].value("message", ""), HasSubstr("not UTF-8"));
+  EXPECT_EQ(turns[2]["user"], "hello");
+  const std::string huge(17U << 20U, 'x');
+  const Ran long_line = chat(huge + "\nhello\n" + huge, "--json");
+  ASSERT_EQ(long_line.json()["turns"].size(), 3U);
+  EXPECT_THAT(long_line.json()["turns"][0]["error"].value("message", ""), HasSubstr("more than 16 MiB"));
+  EXPECT_EQ(long_line.json()["turns"][1]["user"], "hello");
+  EXPECT_TRUE(long_line.json()["turns"][2].contains("error"));
+}
+
+TEST_F(BundleCommands, ChatTakesCommands) {
+  const Ran ran = chat("/help\nhello\n/quit\nnever asked\n", "--json");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("/reset forgets"));
+  EXPECT_EQ(ran.json()["turns"].size(), 1U);
+}
+
+TEST_F(BundleCommands, WrongSamplingOptionsAreNamedByOption) {
+  for (const auto& [option, value] :
+       {std::pair("--temperature", "0"), std::pair("--temperature", "nan"), std::pair("--top-p", "1.5"),
+        std::pair("--top-p", "-1"), std::pair("--repetition-penalty", "inf")}) {
+    const Ran ran = precast_.run(hello(tiny(), {option, value}));
+    EXPECT_EQ(ran.code, 2) << option << " " << value;
+    EXPECT_THAT(ran.err, HasSubstr(option));
+  }
+  for (const char* option : {"--system", "--stop"}) {
+    const Ran ran = precast_.run({"generate", tiny().native(), "-p", "hello", option, "\xff"});
+    EXPECT_EQ(ran.code, 2) << option;
+    EXPECT_THAT(ran.err, HasSubstr(std::string(option) + " is not UTF-8"));
+  }
 }
 
 TEST_F(BundleCommands, AReportGoesToTheUsersStateFolderUnderANewName) {

@@ -158,6 +158,19 @@ TEST_F(BundleFaults, OneOfFourThatFailsLeavesTheOthersCompiled) {
   EXPECT_THAT(pipeline[1]["context"]["filename"].get<std::string>(), HasSubstr("precast/1-context/"));
 }
 
+TEST_F(BundleFaults, ACompiledStageThatDoesNotLoadRunsItsOriginal) {
+  (void)answer();
+  precast_.env["PRECAST_FAKE_EP_FAULT"] = "complain=not today@load";  // no worker is started any more
+  const auto done = answer();
+  for (const char* stage : {"context", "iterator", "lm_head"}) {
+    const auto failed = stage_of(done.json, stage);
+    EXPECT_EQ(failed["outcome"], "failed") << stage;
+    EXPECT_THAT(failed.value("reason", ""), HasSubstr("its compiled model does not load: "));
+    EXPECT_THAT(failed.value("reason", ""), HasSubstr("not today"));
+    EXPECT_THAT(done.ran.err, HasSubstr("precast: warning: stage '" + std::string(stage) + "' runs its original"));
+  }
+}
+
 TEST_F(BundleFaults, AFailureIsRememberedUntilRetried) {
   give("context", "fail@compile#1");
   expect_failed(answer(), "context", "", "QNNExecutionProvider");
@@ -215,6 +228,8 @@ TEST_F(BundleFaults, StrictMakesAFailedStageAnErrorWithItsCode) {
 TEST_F(BundleFaults, StrictAndPerfRefuseNodesOnTheCpu) {
   const Ran strict = refused(hello(bundle_, {"--strict"}), 1);
   EXPECT_THAT(strict.err, HasSubstr("fallback"));
+  EXPECT_THAT(strict.err, HasSubstr("stage 'embeddings' of")) << "genai's words name none";
+  EXPECT_THAT(strict.err, HasSubstr("precast generate says how many"));
   const Ran perf =
       refused({"perf", bundle_.native(), "--iterations", "1", "--warmup", "0", "--max-new-tokens", "2"}, 1);
   EXPECT_THAT(perf.err, HasSubstr("fallback"));

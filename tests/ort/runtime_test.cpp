@@ -94,6 +94,18 @@ TEST_F(FreshProcess, a_file_that_is_no_library_is_refused_with_the_loaders_words
               "ep_unavailable: cannot load ONNX Runtime from '.*': .*(file too short|invalid ELF)");
 }
 
+// The loader would end the process with SIGBUS.
+TEST_F(FreshProcess, a_library_that_is_cut_off_is_refused) {
+  const TempFolder temp;
+  const std::filesystem::path cut = temp.path() / "libonnxruntime.so.1";
+  std::filesystem::copy_file(std::filesystem::canonical(kOrtLibrary), cut);
+  for (int i = 0; i < 6; ++i) {
+    std::filesystem::resize_file(cut, std::filesystem::file_size(cut) / 4);
+    if (std::filesystem::file_size(cut) < 64) break;
+    EXPECT_EXIT(print_load(library(cut)), ExitedWithCode(1), "ep_unavailable: the library '.*' is cut off");
+  }
+}
+
 TEST_F(FreshProcess, an_onnx_runtime_that_is_mapped_already_is_used) {
   EXPECT_EXIT(
       {

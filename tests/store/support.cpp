@@ -155,6 +155,9 @@ Result<void> TestFileSystem::rename(const stdfs::path& from, const stdfs::path& 
 Result<void> TestFileSystem::rename_new(const stdfs::path& from, const stdfs::path& to) {
   PRECAST_PASS_ON("rename_new", to, real_.rename_new(from, to));
 }
+Result<bool> TestFileSystem::exchange(const stdfs::path& one, const stdfs::path& other) {
+  PRECAST_PASS_ON("exchange", other, real_.exchange(one, other));
+}
 Result<void> TestFileSystem::unlink(const stdfs::path& path) {
   PRECAST_PASS_ON("unlink", path, real_.unlink(path));
 }

@@ -79,6 +79,7 @@ class TestFileSystem : public fs::FileSystem {
   Result<void> close(fs::File& file) override;
   Result<void> make_directory(const fs::stdfs::path& path, std::uint32_t mode) override;
   Result<void> rename(const fs::stdfs::path& from, const fs::stdfs::path& to) override;
+  Result<bool> exchange(const fs::stdfs::path& one, const fs::stdfs::path& other) override;
   Result<void> rename_new(const fs::stdfs::path& from, const fs::stdfs::path& to) override;
   Result<void> unlink(const fs::stdfs::path& path) override;
   Result<void> remove_directory(const fs::stdfs::path& path) override;
