@@ -95,7 +95,11 @@ Result<Done> run(Context& context, const BundleCompile& command) {
   if (publishes && done.prepared.any_compiled()) {
     PRECAST_TRY_ASSIGN(done.published, genai::publish_bundle(fs, done.prepared, publishing));
   } else if (publishes) {
-    context.output.warn("nothing is published for " + util::quoted(command.paths.front()) + ": no stage is compiled");
+    const char* const hint = opened.bundle.layout == genai::Layout::flat
+                                 ? "; --ep NAME runs its decoder on an EP"
+                                 : "; a pipeline's stages name their EPs in provider_options in genai_config.json";
+    context.output.warn("nothing is published for " + util::quoted(command.paths.front()) + ": no stage is compiled" +
+                        (genai::uses_hardware(opened.bundle) ? "" : hint));
   }
   return done;
 }

@@ -494,6 +494,50 @@ TEST_F(BundleCommands, ABundleWithoutEpsHasNothingToCompile) {
   ASSERT_EQ(document["results"].size(), 4U);
   for (const json& result : document["results"]) EXPECT_EQ(result["outcome"], "nothing_to_compile");
   EXPECT_FALSE(stdfs::exists(folder_ / "out"));
+  const Ran text = precast_.run({"compile", tiny().native(), "-o", (folder_ / "out").native()});
+  EXPECT_THAT(text.err, HasSubstr("provider_options in genai_config.json"));
+  const stdfs::path flat = copy_bundle("tiny-decoder", folder_ / "flat");
+  EXPECT_THAT(precast_.run({"compile", flat.native(), "-o", (folder_ / "out").native()}).err, HasSubstr("--ep NAME"));
+}
+
+TEST_F(BundleCommands, WhatIsPublishedWithoutTheCacheIsWhole) {
+  const stdfs::path bundle = on_fake();
+  const stdfs::path out = folder_ / "out";
+  int code = -1;
+  const json document = precast_.json(posing({"compile", bundle.native(), "--no-cache", "-o", out.native()}), &code);
+  EXPECT_EQ(code, 0) << document.dump(2);
+  EXPECT_EQ(document["published"], out.native());
+  EXPECT_EQ(document["bundle_path"], out.native());
+  EXPECT_EQ(document["running_path"], out.native()) << "a private folder is gone by now";
+  EXPECT_EQ(outcomes_of(document)["context"], "uncached") << "as for a single model";
+  EXPECT_FALSE(stdfs::exists(precast_.store() / "generations"));
+  stdfs::remove_all(bundle);
+  stdfs::rename(out, folder_ / "moved");
+  const std::size_t compiles = count_events(precast_.trace(), "compile_begin");
+  const json answer = precast_.json(posing(hello(folder_ / "moved")), &code);
+  EXPECT_EQ(code, 0) << answer.dump(2);
+  EXPECT_EQ(tokens_of(answer), tiny_tokens());
+  EXPECT_EQ(count_events(precast_.trace(), "compile_begin"), compiles);
+  for (const auto& entry : stdfs::directory_iterator(precast_.scratch())) {
+    EXPECT_THAT(entry.path().filename().native(), Not(HasSubstr("precast-"))) << "left in TMPDIR";
+  }
+}
+
+TEST_F(BundleCommands, AFailedStageReplacesNoWholePublishedBundle) {
+  const stdfs::path bundle = on_fake();
+  const stdfs::path out = folder_ / "out";
+  const auto to = [&] { return posing({"compile", bundle.native(), "-o", out.native(), "--overwrite"}); };
+  ASSERT_EQ(precast_.run(to()).code, 0);
+  const std::string config = read_file(out / "genai_config.json");
+  give_ep(bundle, "iterator", "QNN", {{"soc_model", "60"}, {"htp_arch", "73"}, {"fault", "missing_binary"}});
+  const Ran ran = precast_.run(to());
+  EXPECT_EQ(ran.code, 1) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("stays as it was"));
+  EXPECT_EQ(read_file(out / "genai_config.json"), config);
+  int code = -1;
+  const json document = precast_.json(to(), &code);
+  EXPECT_EQ(document["published"], nullptr);
+  EXPECT_EQ(tokens_of(precast_.json(posing(hello(out)))), tiny_tokens());
 }
 
 TEST_F(BundleCommands, ABundleIsPublishedOnlyWhereNothingIsLost) {
