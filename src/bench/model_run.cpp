@@ -21,11 +21,9 @@ Result<tensor::Tensors> read_inputs(const std::filesystem::path& path, const std
   for (auto& [name, one] : stored) {
     const auto info = std::ranges::find(inputs, name, &TensorInfo::name);
     if (info == inputs.end()) {
-      std::vector<std::string> quoted(names.size());
-      std::ranges::transform(names, quoted.begin(), util::quoted);
       return fail(ErrorCode::bad_input,
                   "the model has no input " + util::quoted(name) + ", which is in " + util::quoted(path), path,
-                  "it takes " + util::listed(quoted, quoted.size()));
+                  "it takes " + util::listed_quoted(names));
     }
     PRECAST_TRY_ASSIGN(auto tensor, as_type(std::move(one), model::element_type_of(info->dtype), name));
     tensors.emplace(name, std::move(tensor));

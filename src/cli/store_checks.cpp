@@ -14,9 +14,7 @@ std::string counted(std::size_t count, const std::string& one, const std::string
 
 std::string names(const std::vector<std::filesystem::path>& paths) {
   constexpr std::size_t kShown = 3;
-  std::vector<std::string> quoted(paths.size());
-  std::ranges::transform(paths, quoted.begin(), util::quoted);
-  return util::listed(quoted, kShown);
+  return util::listed_quoted(paths, kShown);
 }
 
 Check time_stamps(const store::Health& health) {

@@ -5,27 +5,11 @@
 
 namespace precast::genai {
 
-namespace {
-
-// genai's words end with blanks, may go over lines, and may quote a whole chat template.
-std::string words_of(const char* text) {
-  constexpr std::size_t kMost = 1500;
-  std::string line;
-  for (const std::string& part : util::split(text == nullptr ? "" : text, '\n')) {
-    const std::string_view words = util::trim(part);
-    if (words.empty()) continue;
-    if (!line.empty()) line += ' ';
-    line += words;
-  }
-  if (line.size() > kMost) line = line.substr(0, kMost) + " ...";
-  return util::escape_to_line(line);
-}
-
-}  // namespace
-
 Result<void> Native::check(OgaResult* result, std::string_view doing) const {
   if (result == nullptr) return {};
-  Error error{ErrorCode::compile_failed, std::string(doing) + ": " + words_of(api_.OgaResultGetError(result)), {}, {}};
+  const char* const words = api_.OgaResultGetError(result);  // a wrong chat template is quoted whole in them
+  Error error{
+      ErrorCode::compile_failed, std::string(doing) + ": " + util::one_line(words == nullptr ? "" : words), {}, {}};
   api_.OgaDestroyResult(result);
   return std::unexpected(std::move(error));
 }

@@ -31,12 +31,6 @@ TensorInfo describe(std::string name, const Ort::TypeInfo& type) {
   return info;
 }
 
-std::string quoted_list(const std::vector<std::string>& names) {
-  std::vector<std::string> quoted(names.size());
-  std::ranges::transform(names, quoted.begin(), util::quoted);
-  return util::listed(quoted, quoted.size());
-}
-
 std::vector<std::string> names_of(const std::vector<TensorInfo>& infos) {
   std::vector<std::string> names(infos.size());
   std::ranges::transform(infos, names.begin(), &TensorInfo::name);
@@ -94,7 +88,7 @@ std::vector<TensorInfo> outputs_of(const Ort::Session& session) {
 }
 
 Result<void> check_inputs(const std::vector<TensorInfo>& wanted, const Values& given) {
-  const std::string takes = "the model takes " + quoted_list(names_of(wanted));
+  const std::string takes = "the model takes " + util::listed_quoted(names_of(wanted));
   std::vector<std::string> missing;
   for (const TensorInfo& info : wanted) {
     if (!given.contains(info.name)) missing.push_back(info.name);
@@ -105,9 +99,10 @@ Result<void> check_inputs(const std::vector<TensorInfo>& wanted, const Values& g
   }
   if (given.empty() && !wanted.empty()) return fail(ErrorCode::bad_input, "no inputs are given", {}, takes);
   if (!unknown.empty()) {
-    return fail(ErrorCode::bad_input, "the model has no input " + quoted_list(unknown), {}, takes);
+    return fail(ErrorCode::bad_input, "the model has no input " + util::listed_quoted(unknown), {}, takes);
   }
-  if (!missing.empty()) return fail(ErrorCode::bad_input, "no value for input " + quoted_list(missing), {}, takes);
+  if (!missing.empty())
+    return fail(ErrorCode::bad_input, "no value for input " + util::listed_quoted(missing), {}, takes);
   for (const TensorInfo& info : wanted) PRECAST_TRY(check_one(info, given.find(info.name)->second));
   return {};
 }

@@ -77,18 +77,6 @@ Result<void> assume_vendor(const OrtApi& api, const RuntimeOptions& options) {
               "use intel or amd, or unset it");
 }
 
-// ORT's words over several lines, with trailing blanks: one line for a message.
-std::string one_line(std::string_view text) {
-  std::string line;
-  for (const std::string& part : util::split(text, '\n')) {
-    const std::string_view words = util::trim(part);
-    if (words.empty()) continue;
-    if (!line.empty()) line += ' ';
-    line += words;
-  }
-  return util::escape_invalid_utf8(line);
-}
-
 }  // namespace
 
 Result<RuntimeLocation> find_runtime(const RuntimeOptions& options) {
@@ -108,7 +96,7 @@ Result<RuntimeLocation> find_runtime(const RuntimeOptions& options) {
 
 Error to_error(const Ort::Exception& exception, std::string_view doing, ErrorCode code) {
   if (exception.GetOrtErrorCode() == ORT_NO_SUCHFILE) code = ErrorCode::not_found;
-  return Error{code, fmt::format("{}: {}", doing, one_line(exception.what())), {}, {}};
+  return Error{code, fmt::format("{}: {}", doing, util::one_line(exception.what())), {}, {}};
 }
 
 // Makes the one Runtime of the process.
@@ -247,7 +235,7 @@ Result<void> Runtime::register_ep_library(const std::string& name, const std::fi
     error.path = library;
     error.hint = "precast eps shows the EPs that were found; name another library with --ep-library NAME=PATH";
     for (const LogLine& line : log.lines()) {
-      if (line.severity >= ORT_LOGGING_LEVEL_ERROR) error.message += fmt::format(" ({})", one_line(line.message));
+      if (line.severity >= ORT_LOGGING_LEVEL_ERROR) error.message += fmt::format(" ({})", util::one_line(line.message));
     }
     return std::unexpected<Error>(std::move(error));
   }

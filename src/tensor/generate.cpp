@@ -85,10 +85,8 @@ template <typename Map>
 Result<void> check_names(const Map& given, const std::vector<std::string>& there, const std::string& what) {
   for (const auto& [name, value] : given) {
     if (std::ranges::find(there, name) != there.end()) continue;
-    std::vector<std::string> quoted(there.size());
-    std::ranges::transform(there, quoted.begin(), util::quoted);
     return fail(ErrorCode::bad_input, "the model has no " + what + " " + util::quoted(name), {},
-                there.empty() ? "it has none at all" : "it has " + util::listed(quoted, quoted.size()));
+                there.empty() ? "it has none at all" : "it has " + util::listed_quoted(there));
   }
   return {};
 }

@@ -195,6 +195,18 @@ std::string listed(std::span<const std::string> parts, std::size_t most) {
   return text;
 }
 
+std::string one_line(std::string_view words, std::size_t most) {
+  std::string line;
+  for (const std::string& part : split(words, '\n')) {
+    const std::string_view trimmed = trim(part);
+    if (trimmed.empty()) continue;
+    if (!line.empty()) line += ' ';
+    line += trimmed;
+  }
+  if (line.size() > most) line = line.substr(0, most) + " ...";
+  return escape_to_line(line);
+}
+
 std::string format_bytes(std::uint64_t bytes) {
   constexpr std::array<std::string_view, 6> units = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);

@@ -27,6 +27,15 @@ namespace precast::util {
 [[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
 // "a, b and 5 more" of more than `most`.
 [[nodiscard]] std::string listed(std::span<const std::string> parts, std::size_t most);
+// The same of names that are to be quoted: "'a', 'b'".
+template <typename Names>
+[[nodiscard]] std::string listed_quoted(const Names& names, std::size_t most = SIZE_MAX) {
+  std::vector<std::string> parts;
+  for (const auto& name : names) parts.push_back(util::quoted(name));
+  return listed(parts, most);
+}
+// A library's words, which may go over lines and end with blanks, as one line of at most about `most` bytes.
+[[nodiscard]] std::string one_line(std::string_view words, std::size_t most = 1500);
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);  // "0 B", "1.5 KiB", "340.0 MiB"
 
 // Rows of cells to aligned columns, two spaces apart, no trailing blanks, one '\n' per row; cells are escaped

@@ -182,6 +182,15 @@ TEST(Text, AListSaysHowManyItLeavesOut) {
   EXPECT_EQ(listed(parts, 3), "a, b, c");
   EXPECT_EQ(listed(parts, 2), "a, b and 1 more");
   EXPECT_EQ(listed({}, 2), "");
+  EXPECT_EQ(listed_quoted(parts), "'a', 'b', 'c'");
+  EXPECT_EQ(listed_quoted(parts, 1), "'a' and 2 more");
+}
+
+TEST(OneLine, JoinsTheWordsAndEndsSomewhere) {
+  EXPECT_EQ(one_line("  a \n\n b\t\n"), "a b");
+  EXPECT_EQ(one_line("\xff"), "\\xff");
+  EXPECT_EQ(one_line(std::string(20, 'x'), 10), std::string(10, 'x') + " ...");
+  EXPECT_EQ(one_line(""), "");
 }
 
 }  // namespace
