@@ -31,6 +31,7 @@ namespace precast::util {
 template <typename Names>
 [[nodiscard]] std::string listed_quoted(const Names& names, std::size_t most = SIZE_MAX) {
   std::vector<std::string> parts;
+  parts.reserve(names.size());
   for (const auto& name : names) parts.push_back(util::quoted(name));
   return listed(parts, most);
 }

@@ -229,6 +229,7 @@ TEST_F(PublishBundleTest, ManyAtOnceIntoOneFolderAreWholeAndOneOfTheSameWritesIt
     std::atomic<int> written = 0;
     std::atomic<int> same = 0;
     std::vector<std::thread> threads;
+    threads.reserve(6);
     for (int i = 0; i < 6; ++i) {
       threads.emplace_back([&, i] {
         PublishBundle wanted = request(true);
