@@ -54,21 +54,6 @@ Result<void> check_named(fs::FileSystem& fs, const ReportPlace& place) {
   return {};
 }
 
-// Somebody may write in the folder, or where it would be made.
-Result<void> check_folder(fs::FileSystem& fs, std::filesystem::path folder) {
-  if (folder.empty()) folder = ".";
-  while (folder.has_relative_path() && !fs::exists(fs, folder)) {
-    folder = folder.has_parent_path() ? folder.parent_path() : std::filesystem::path(".");
-  }
-  const std::filesystem::path probe = fs::new_temporary(folder);
-  if (const auto made = fs.open(probe, fs::OpenMode::create_new); !made) {
-    return fail(ErrorCode::io,
-                fmt::format("the report cannot be written in {}: {}", util::quoted(folder), made.error().message),
-                folder, "name another file with -o");
-  }
-  return fs.unlink(probe);
-}
-
 Result<std::filesystem::path> write_named(fs::FileSystem& fs, const ReportPlace& place, std::string_view text) {
   PRECAST_TRY(check_named(fs, place));
   const std::filesystem::path folder = place.output.parent_path();
@@ -137,10 +122,10 @@ std::string path_component(std::string_view name) {
 Result<void> check_report_place(fs::FileSystem& fs, const ReportPlace& place) {
   if (!place.output.empty()) {
     PRECAST_TRY(check_named(fs, place));
-    return check_folder(fs, place.output.parent_path());
+    return fs::check_can_write(fs, place.output.parent_path());
   }
   PRECAST_TRY_ASSIGN(const std::filesystem::path folder, default_folder(place));
-  return check_folder(fs, folder);
+  return fs::check_can_write(fs, folder);
 }
 
 Result<std::filesystem::path> write_report(fs::FileSystem& fs, const util::Clock& clock, const ReportPlace& place,

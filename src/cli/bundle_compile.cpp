@@ -68,6 +68,9 @@ genai::PublishBundle publish_request(Context& context, const BundleCompile& comm
   request.store = store::default_root(context.options.cache_dir);
   request.overwrite = command.publish.overwrite;
   request.cancel = &context.cancel;
+  request.on_wait = [&context](const std::filesystem::path& folder) {
+    context.output.note("waiting for whoever else publishes in " + util::quoted(folder));
+  };
   return request;
 }
 
@@ -82,7 +85,8 @@ Result<Done> run(Context& context, const BundleCompile& command) {
   fs::FileSystem& fs = context.file_system();
   PRECAST_TRY_ASSIGN(auto opened, genai::open_bundle(fs, command.paths.front(), options));
   const bool publishes = !command.publish.output.empty();
-  const auto publishing = publish_request(context, command, opened.bundle);
+  auto publishing = publish_request(context, command, opened.bundle);
+  publishing.lock_timeout = options.request.lock_timeout;
   if (publishes) PRECAST_TRY(genai::check_bundle_output(fs, publishing));
   PRECAST_TRY_ASSIGN(compile::Resolver* const resolver, context.resolver(!command.compile.no_cache));
   PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, context.catalog());

@@ -173,6 +173,20 @@ Result<std::vector<TreeEntry>> list_tree(FileSystem& fs, const stdfs::path& fold
   return tree;
 }
 
+Result<void> check_can_write(FileSystem& fs, const stdfs::path& folder) {
+  stdfs::path there = folder.empty() ? "." : folder;
+  while (there.has_relative_path() && !exists(fs, there)) there = there.has_parent_path() ? there.parent_path() : ".";
+  if (const auto stat = fs.stat(there); stat && stat->kind != FileKind::directory) {
+    return fail(ErrorCode::bad_input, util::quoted(there) + " is not a folder", there, "name another place");
+  }
+  const stdfs::path probe = new_temporary(there);
+  if (const auto made = fs.open(probe, OpenMode::create_new); !made) {
+    return fail(made.error().code, "nothing can be written in " + util::quoted(there) + ": " + made.error().message,
+                there, "name another place, or change who may write there");
+  }
+  return fs.unlink(probe);
+}
+
 bool is_within(const stdfs::path& folder, const stdfs::path& path) {
   return !folder.empty() && std::ranges::mismatch(folder, path).in1 == folder.end();
 }

@@ -235,7 +235,7 @@ Result<void> PosixFileSystem::rename_new(const stdfs::path& from, const stdfs::p
 Result<bool> PosixFileSystem::exchange(const stdfs::path& one, const stdfs::path& other) {
   const auto call = [&] { return ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE); };
   if (retry_interrupted(call) == 0) return true;
-  if (errno == EINVAL || errno == ENOSYS) return false;
+  if (errno == EINVAL || errno == ENOSYS || errno == EXDEV) return false;  // EXDEV: a lower layer of overlayfs
   return fail_call(errno, "exchange", one, other);
 }
 

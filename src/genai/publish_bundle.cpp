@@ -5,10 +5,12 @@
 #include <optional>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
 #include "identity/hashing_digester.hpp"
+#include "util/sha256.hpp"
 #include "util/text.hpp"
 #include "util/try.hpp"
 
@@ -20,8 +22,10 @@ namespace stdfs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::uint64_t kLargestRecord = std::uint64_t{16} << 20U;
-constexpr std::uint32_t kFolderMode = 0755;
-constexpr std::uint32_t kFileMode = 0644;
+constexpr std::uint32_t kFolderMode = 0777;  // less the umask
+constexpr std::uint32_t kFileMode = 0666;
+constexpr std::uint32_t kOwnersFolderMode = 0700;
+constexpr std::uint32_t kOwnersFileMode = 0600;
 constexpr const char* kLeaseName = ".precast-lease";
 
 // As far as it exists, without links: a folder may be reached by several names.
@@ -31,35 +35,68 @@ stdfs::path real(const stdfs::path& path) {
   return resolved.empty() ? path : resolved;
 }
 
-// Name -> SHA-256 of every file below `folder` but the record itself.
-using Files = std::map<std::string, std::string>;
+using Digests = std::map<std::string, std::string>;  // name -> SHA-256
+using Files = std::map<std::string, identity::FileEvidence>;
 
+bool is_of_publishing(const stdfs::path& name) {
+  return name == kPublishedName || name == kLeaseName;
+}
+
+// Every file below `folder` but the record itself; of what is no regular file the digest says so.
 Result<Files> hash_folder(fs::FileSystem& fs, const stdfs::path& folder, const util::CancelToken* cancel) {
   PRECAST_TRY_ASSIGN(const auto entries, fs::list_tree(fs, folder));
   Files files;
   for (const fs::TreeEntry& entry : entries) {
-    if (entry.path == kPublishedName || entry.path == kLeaseName) continue;
-    if (entry.kind != fs::FileKind::regular) {
-      files[entry.path.string()] = "not a regular file";
-      continue;
-    }
-    PRECAST_TRY_ASSIGN(const auto hashed, identity::hash_file(fs, folder / entry.path, cancel));
-    files[entry.path.string()] = hashed.sha256;
+    if (is_of_publishing(entry.path)) continue;
+    identity::FileEvidence& evidence = files[entry.path.string()];
+    evidence.sha256 = "not a regular file";
+    if (entry.kind != fs::FileKind::regular) continue;
+    PRECAST_TRY_ASSIGN(evidence, identity::hash_file(fs, folder / entry.path, cancel));
   }
   return files;
 }
 
-std::string record_text(const Files& files) {
+Digests digests_of(const Files& files) {
+  Digests digests;
+  for (const auto& [name, evidence] : files) digests[name] = evidence.sha256;
+  return digests;
+}
+
+// What the folder will hold, from where it comes from and not from the copies.
+Result<Digests> planned(fs::FileSystem& fs, const BundleRecipe& recipe, const util::CancelToken* cancel) {
+  Digests digests{{std::string(kConfigName), util::sha256_hex(recipe.config)}};
+  std::vector<stdfs::path> names;
+  std::vector<stdfs::path> sources;
+  const auto add = [&](const stdfs::path& name, const stdfs::path& source) {
+    names.push_back(name);
+    sources.push_back(source);
+  };
+  for (const BundleFile& file : recipe.files) {
+    if (!is_of_publishing(file.name)) add(file.name, file.from);
+  }
+  for (const StoredStage& stage : recipe.stages) {
+    for (const store::Artifact& artifact : stage.artifacts) {
+      const stdfs::path name = stage.place / artifact.path;
+      digests[name.string()] = artifact.sha256;
+      if (artifact.sha256.empty()) add(name, stage.folder / artifact.path);
+    }
+  }
+  PRECAST_TRY_ASSIGN(const auto hashed, identity::hash_files(fs, sources, cancel));
+  for (std::size_t i = 0; i < names.size(); ++i) digests[names[i].string()] = hashed[i].sha256;
+  return digests;
+}
+
+std::string record_text(const Digests& files) {
   return json{{"schema", 1}, {"precast_version", PRECAST_VERSION}, {"files", files}}.dump(1) + "\n";
 }
 
 // What precast put there; nullopt: it did not, or somebody changed the record.
-std::optional<Files> published_files(fs::FileSystem& fs, const stdfs::path& folder) {
+std::optional<Digests> published_files(fs::FileSystem& fs, const stdfs::path& folder) {
   const auto text = fs::read_small_file(fs, folder / kPublishedName, kLargestRecord);
   if (!text) return std::nullopt;
   const json record = json::parse(*text, nullptr, false);
   if (!record.is_object() || record.value("schema", json()) != 1 || !record.contains("files")) return std::nullopt;
-  Files files;
+  Digests files;
   if (!record["files"].is_object()) return std::nullopt;
   for (const auto& [name, sha256] : record["files"].items()) {
     if (!sha256.is_string()) return std::nullopt;
@@ -77,19 +114,27 @@ std::unexpected<Error> in_the_way(const stdfs::path& output, const std::string& 
 // to do.
 class ParentLock {
  public:
-  static Result<ParentLock> take(fs::FileSystem& fs, const stdfs::path& parent, const util::CancelToken* cancel) {
+  static Result<ParentLock> take(fs::FileSystem& fs, const PublishBundle& request) {
     constexpr std::chrono::milliseconds kPause{5};
+    const stdfs::path parent = request.output.parent_path();
     ParentLock lock;
     auto opened = fs.open(parent, fs::OpenMode::read);
     if (!opened) return lock;
+    std::chrono::milliseconds waited{0};
     for (;;) {
       const auto locked = fs.try_lock(*opened, fs::LockKind::exclusive);
       if (!locked) return lock;
       if (*locked) break;
-      if (cancel != nullptr && cancel->cancelled()) {
+      if (request.cancel != nullptr && request.cancel->cancelled()) {
         return fail(ErrorCode::cancelled, "interrupted while others publish in " + util::quoted(parent), parent);
       }
+      if (request.lock_timeout && waited >= *request.lock_timeout) {
+        return fail(ErrorCode::busy, "somebody else has locked the folder " + util::quoted(parent), parent,
+                    "try again later, wait longer (--lock-timeout), or name another folder");
+      }
+      if (waited == std::chrono::seconds(1) && request.on_wait) request.on_wait(parent);
       std::this_thread::sleep_for(kPause);
+      waited += kPause;
     }
     lock.folder_ = *std::move(opened);
     return lock;
@@ -102,28 +147,38 @@ class ParentLock {
 
 enum class There : std::uint8_t { nothing, empty, ours };
 
-Result<There> look_at(fs::FileSystem& fs, const PublishBundle& request) {
+struct Look {
+  There there = There::nothing;
+  Digests files;         // of ours
+  std::string missing;   // one that was published and is gone
+};
+
+Result<Look> look_at(fs::FileSystem& fs, const PublishBundle& request) {
   const auto stat = fs.lstat(request.output);
-  if (!stat && fs::is_not_found(stat.error())) return There::nothing;
+  if (!stat && fs::is_not_found(stat.error())) return Look{};
   if (!stat) return std::unexpected(stat.error());
   if (stat->kind == fs::FileKind::symlink) return in_the_way(request.output, "is a link", "name a folder");
   if (stat->kind != fs::FileKind::directory) return in_the_way(request.output, "is not a folder", "name a folder");
   PRECAST_TRY_ASSIGN(const auto entries, fs.list(request.output));
-  if (entries.empty()) return There::empty;
+  if (entries.empty()) return Look{There::empty, {}, {}};
   const auto recorded = published_files(fs, request.output);
   if (!recorded) {
     return in_the_way(request.output, "is not empty, and precast did not publish a bundle there",
                       "name another folder, or empty it yourself");
   }
   PRECAST_TRY_ASSIGN(const Files found, hash_folder(fs, request.output, request.cancel));
-  for (const auto& [name, sha256] : found) {
+  Look look{There::ours, digests_of(found), {}};
+  for (const auto& [name, sha256] : look.files) {
     const auto one = recorded->find(name);
     if (one != recorded->end() && one->second == sha256) continue;
     return in_the_way(request.output,
                       "has a file that precast did not publish, or that was changed since: " + util::quoted(name),
                       "move it away, or name another folder");
   }
-  return There::ours;
+  for (const auto& [name, sha256] : *recorded) {
+    if (!look.files.contains(name)) look.missing = name;
+  }
+  return look;
 }
 
 Result<void> check_place(fs::FileSystem& fs, const PublishBundle& request) {
@@ -134,6 +189,9 @@ Result<void> check_place(fs::FileSystem& fs, const PublishBundle& request) {
     if (!fs::is_within(other, output) && !fs::is_within(output, other)) continue;
     return in_the_way(request.output, std::string("is, or lies in or around, ") + name,
                       "name a folder of its own with -o");
+  }
+  if (fs::is_temporary(request.output.filename().native())) {
+    return in_the_way(request.output, "is a name of precast's own temporary folders", "name another folder with -o");
   }
   for (stdfs::path at = output; at.has_relative_path();) {
     at = at.parent_path();
@@ -159,6 +217,9 @@ class Draft {
     constexpr int kAttempts = 4;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       PRECAST_TRY(fs_.make_directory(folder_, kFolderMode));
+      PRECAST_TRY_ASSIGN(const fs::FileStat made, fs_.lstat(folder_));
+      mode_ = (made.mode & kFolderMode) | kOwnersFolderMode;
+      PRECAST_TRY(fs_.change_mode(folder_, mode_));
       PRECAST_TRY_ASSIGN(const bool leased, take_lease());
       if (leased) return {};
       folder_ = fs::new_temporary(folder_.parent_path());
@@ -166,28 +227,51 @@ class Draft {
     return fail(ErrorCode::busy, "others clear up " + util::quoted(folder_.parent_path()) + " all the time",
                 folder_.parent_path(), "try again");
   }
-  // Also sees that all of it is there still.
-  Result<void> make_durable(const Files& files) {
+  // Modes as the user's umask has them, and all of it on the disk.
+  Result<void> make_durable() {
     PRECAST_TRY_ASSIGN(const auto entries, fs::list_tree(fs_, folder_));
     std::set<stdfs::path> folders{stdfs::path()};
-    std::size_t found = 0;
     for (const fs::TreeEntry& entry : entries) {
       if (entry.path == kLeaseName) continue;
-      found += files.contains(entry.path.string()) ? 1 : 0;
-      PRECAST_TRY(fs_.change_mode(folder_ / entry.path, kFileMode));
+      PRECAST_TRY(fs_.change_mode(folder_ / entry.path, (mode_ & kFileMode) | kOwnersFileMode));
       PRECAST_TRY_ASSIGN(fs::File file, fs_.open(folder_ / entry.path, fs::OpenMode::read));
       PRECAST_TRY(fs_.sync(file));
       for (stdfs::path at = entry.path.parent_path(); !at.empty(); at = at.parent_path()) folders.insert(at);
     }
-    if (found != files.size()) {
-      return fail(ErrorCode::busy, "somebody deletes files in " + util::quoted(folder_) + " while they are written",
-                  folder_, "try again");
-    }
     for (const stdfs::path& one : folders) {
-      PRECAST_TRY(fs_.change_mode(folder_ / one, kFolderMode));
+      PRECAST_TRY(fs_.change_mode(folder_ / one, mode_));
       PRECAST_TRY(fs_.sync_directory(folder_ / one));
     }
     return {};
+  }
+  Result<void> write_record(const Digests& files) {
+    const stdfs::path record = folder_ / kPublishedName;
+    PRECAST_TRY(fs::write_file_atomically(fs_, record, record_text(files), fs::Durability::durable));
+    return fs_.change_mode(record, (mode_ & kFileMode) | kOwnersFileMode);
+  }
+  // It is the folder that was made, and its files are those that were hashed: nobody tidied it up meanwhile.
+  Result<void> check_untouched(const Files& files) {
+    const auto changed = [&](const stdfs::path& what) {
+      return fail(ErrorCode::busy, "somebody changes " + util::quoted(what) + " while it is written", what, "try again");
+    };
+    PRECAST_TRY_ASSIGN(const bool mine, is_mine());
+    if (!mine) return changed(folder_);
+    PRECAST_TRY_ASSIGN(const auto entries, fs::list_tree(fs_, folder_));
+    std::size_t found = 0;
+    for (const fs::TreeEntry& entry : entries) {
+      if (is_of_publishing(entry.path)) continue;
+      const stdfs::path path = folder_ / entry.path;
+      const auto file = files.find(entry.path.string());
+      if (file == files.end()) return changed(path);
+      PRECAST_TRY_ASSIGN(const fs::FileStat now, fs_.lstat(path));
+      const fs::FileStat& then = file->second.stat;
+      if (std::tie(now.inode, now.size, now.mtime_ns, now.ctime_ns) !=
+          std::tie(then.inode, then.size, then.mtime_ns, then.ctime_ns)) {
+        return changed(path);
+      }
+      ++found;
+    }
+    return found == files.size() ? Result<void>() : changed(folder_);
   }
   // What is there becomes the draft, to be removed with this object.
   Result<void> move_to(const stdfs::path& output, There there) {
@@ -196,7 +280,7 @@ class Draft {
       folder_.clear();
     } else {
       PRECAST_TRY_ASSIGN(const bool exchanged, fs_.exchange(folder_, output));
-      if (!exchanged) PRECAST_TRY(replace(output));
+      if (!exchanged) PRECAST_TRY(replace(output, there));
     }
     // Not before: another publication would take the draft for one that was left. What stays is of no file of the
     // bundle.
@@ -208,7 +292,13 @@ class Draft {
 
  private:
   // For file systems that cannot exchange two names: for a moment there is nothing.
-  Result<void> replace(const stdfs::path& output) {
+  Result<void> replace(const stdfs::path& output, There there) {
+    if (there == There::empty) {
+      PRECAST_TRY(fs_.remove_directory(output));
+      PRECAST_TRY(fs_.rename_new(folder_, output));
+      folder_.clear();
+      return {};
+    }
     const stdfs::path old = fs::new_temporary(output.parent_path());
     PRECAST_TRY(fs_.rename_new(output, old));
     if (auto moved = fs_.rename_new(folder_, output); !moved) {
@@ -219,6 +309,15 @@ class Draft {
     return {};
   }
 
+  // The folder has the lease that this object holds.
+  Result<bool> is_mine() {
+    PRECAST_TRY_ASSIGN(const fs::FileStat mine, fs_.stat(lease_));
+    const auto there = fs_.lstat(folder_ / kLeaseName);
+    if (!there && fs::is_not_found(there.error())) return false;
+    if (!there) return std::unexpected(there.error());
+    return there->inode == mine.inode;
+  }
+
   // false: another publication took the folder for one that was left, before it had its lease.
   Result<bool> take_lease() {
     auto lease = fs_.open(folder_ / kLeaseName, fs::OpenMode::lock);
@@ -226,18 +325,21 @@ class Draft {
     if (!lease) return std::unexpected(lease.error());
     PRECAST_TRY_ASSIGN(const bool locked, fs_.try_lock(*lease, fs::LockKind::shared));
     if (!locked) return false;
-    PRECAST_TRY_ASSIGN(const fs::FileStat mine, fs_.stat(*lease));
-    const auto there = fs_.lstat(folder_ / kLeaseName);
-    if (!there && fs::is_not_found(there.error())) return false;
-    if (!there) return std::unexpected(there.error());
     lease_ = *std::move(lease);
-    return there->inode == mine.inode;
+    return is_mine();
   }
 
   fs::FileSystem& fs_;
   stdfs::path folder_;
+  std::uint32_t mode_ = 0;  // of folders
   fs::File lease_;
 };
+
+// Just made, or replaced.
+bool is_ours_without_lease(fs::FileSystem& fs, const stdfs::path& folder) {
+  const auto entries = fs.list(folder);
+  return entries && (entries->empty() || fs::exists(fs, folder / kPublishedName));
+}
 
 // What killed publications left: folders of ours whose lease nobody holds, drafts and replaced bundles. Nobody else has
 // such names.
@@ -249,33 +351,53 @@ void remove_left_drafts(fs::FileSystem& fs, const stdfs::path& parent) {
     const auto stat = fs.lstat(folder);
     if (!fs::is_temporary(entry.name) || !stat || stat->kind != fs::FileKind::directory) continue;
     auto lease = fs.open(folder / kLeaseName, fs::OpenMode::lock_existing);
-    if (!lease && !fs::is_not_found(lease.error())) continue;
+    if (!lease && (!fs::is_not_found(lease.error()) || !is_ours_without_lease(fs, folder))) continue;
     const auto locked = lease ? fs.try_lock(*lease, fs::LockKind::exclusive) : Result<bool>(true);
     if (locked && *locked) (void)fs::remove_tree(fs, folder);  // what stays is tried again next time
   }
 }
 
-// The stages' files are exactly the stored ones.
-Result<void> check_stages(const BundleRecipe& recipe, const Files& files, const stdfs::path& folder) {
-  for (const StoredStage& stage : recipe.stages) {
-    for (const store::Artifact& artifact : stage.artifacts) {
-      const std::string name = (stage.place / artifact.path).string();
-      const auto file = files.find(name);
-      if (artifact.sha256.empty() || (file != files.end() && file->second == artifact.sha256)) continue;
+// The copies are what they should be.
+Result<void> check_copies(const BundleRecipe& recipe, const Digests& wanted, const Files& files,
+                          const stdfs::path& folder) {
+  for (const auto& [name, sha256] : wanted) {
+    const auto file = files.find(name);
+    if (file != files.end() && file->second.sha256 == sha256) continue;
+    const bool stored = std::ranges::any_of(
+        recipe.stages, [&](const StoredStage& stage) { return fs::is_within(stage.place, stdfs::path(name)); });
+    if (stored) {
       return fail(ErrorCode::corrupt, "the copy of " + util::quoted(name) + " has other bytes than were stored",
                   folder / name, "precast cache verify shows what is damaged");
     }
+    return fail(ErrorCode::busy, util::quoted(name) + " changed while it was copied", recipe.original / name,
+                "try again when nothing writes to it any more");
   }
   return {};
+}
+
+// What whoever was killed before deleting it left there is deleted.
+Result<PublishedBundle> same_again(fs::FileSystem& fs, const PublishBundle& request) {
+  const stdfs::path left = request.output / kLeaseName;
+  if (fs::exists(fs, left)) PRECAST_TRY(fs.unlink(left));
+  return PublishedBundle{request.output, Publication::same};
+}
+
+std::unexpected<Error> refuse_other(const PublishBundle& request, const Look& look) {
+  if (look.missing.empty()) {
+    return in_the_way(request.output, "has another bundle that precast published", "replace it with --overwrite");
+  }
+  return in_the_way(request.output, "lacks a file that precast published there: " + util::quoted(look.missing),
+                    "--overwrite makes it whole again");
 }
 
 }  // namespace
 
 Result<void> check_bundle_output(fs::FileSystem& fs, const PublishBundle& request) {
   PRECAST_TRY(check_place(fs, request));
-  PRECAST_TRY_ASSIGN(const ParentLock lock, ParentLock::take(fs, request.output.parent_path(), request.cancel));
-  PRECAST_TRY(look_at(fs, request));
-  return {};
+  PRECAST_TRY_ASSIGN(const ParentLock lock, ParentLock::take(fs, request));
+  PRECAST_TRY_ASSIGN(const Look look, look_at(fs, request));
+  if (look.there == There::ours) return {};  // what is there may be what would be written
+  return fs::check_can_write(fs, request.output.parent_path());
 }
 
 Result<PublishedBundle> publish_bundle(fs::FileSystem& fs, const PreparedBundle& prepared,
@@ -284,33 +406,34 @@ Result<PublishedBundle> publish_bundle(fs::FileSystem& fs, const PreparedBundle&
   PRECAST_TRY(check_place(fs, request));
   const stdfs::path parent = request.output.parent_path();
   PRECAST_TRY(fs::make_directories(fs, parent, kFolderMode, fs::Durability::durable));
+  PRECAST_TRY_ASSIGN(const Digests wanted, planned(fs, *prepared.recipe, request.cancel));
   Draft draft(fs, request.output);
   {
-    PRECAST_TRY_ASSIGN(const ParentLock lock, ParentLock::take(fs, parent, request.cancel));
+    PRECAST_TRY_ASSIGN(const ParentLock lock, ParentLock::take(fs, request));
+    PRECAST_TRY_ASSIGN(const Look look, look_at(fs, request));
+    if (look.there == There::ours && look.files == wanted) return same_again(fs, request);
     remove_left_drafts(fs, parent);
     PRECAST_TRY(draft.make());
   }
   PRECAST_TRY(assemble(fs, *prepared.recipe, draft.folder(), StoredFiles::copy));
+  PRECAST_TRY(draft.make_durable());
   PRECAST_TRY_ASSIGN(const Files files, hash_folder(fs, draft.folder(), request.cancel));
-  PRECAST_TRY(check_stages(*prepared.recipe, files, draft.folder()));
-  PRECAST_TRY(fs::write_file_atomically(fs, draft.folder() / kPublishedName, record_text(files), fs::Durability::none));
-  PRECAST_TRY(draft.make_durable(files));
-  PRECAST_TRY_ASSIGN(const ParentLock lock, ParentLock::take(fs, parent, request.cancel));
-  PRECAST_TRY_ASSIGN(const There there, look_at(fs, request));
-  if (there == There::ours) {
-    if (published_files(fs, request.output) == files) {
-      const stdfs::path left = request.output / kLeaseName;  // by whoever was killed before deleting it
-      if (fs::exists(fs, left)) PRECAST_TRY(fs.unlink(left));
-      return PublishedBundle{request.output, Publication::same};
-    }
-    if (!request.overwrite) {
-      return in_the_way(request.output, "has another bundle that precast published", "replace it with --overwrite");
-    }
+  PRECAST_TRY(check_copies(*prepared.recipe, wanted, files, draft.folder()));
+  PRECAST_TRY(draft.write_record(wanted));
+  PRECAST_TRY_ASSIGN(const ParentLock lock, ParentLock::take(fs, request));
+  PRECAST_TRY_ASSIGN(const Look look, look_at(fs, request));
+  if (look.there == There::ours) {
+    if (look.files == wanted) return same_again(fs, request);
+    if (!request.overwrite) return refuse_other(request, look);
     const bool failed = std::ranges::any_of(
         prepared.stages, [](const PreparedStage& stage) { return stage.outcome == StageOutcome::failed; });
     if (failed) return PublishedBundle{request.output, Publication::kept};
   }
-  PRECAST_TRY(draft.move_to(request.output, there));
+  PRECAST_TRY(draft.check_untouched(files));
+  if (auto moved = draft.move_to(request.output, look.there); !moved) {
+    if (moved.error().hint.empty()) moved.error().hint = "delete what is there yourself, or name another folder with -o";
+    return std::unexpected(std::move(moved).error());
+  }
   return PublishedBundle{request.output, Publication::written};
 }
 

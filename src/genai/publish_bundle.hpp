@@ -1,7 +1,10 @@
 // `compile BUNDLE -o DIR`: a prepared bundle as a folder of its own, to be moved anywhere.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <functional>
+#include <optional>
 
 #include "genai/prepare.hpp"
 #include "util/cancel.hpp"
@@ -16,6 +19,10 @@ struct PublishBundle {
   std::filesystem::path original;  // the bundle's folder: neither in it nor around it is published
   std::filesystem::path store;     // the cache's root, likewise
   bool overwrite = false;
+  // For whoever else publishes in the same folder; not given: until they are done. `on_wait` is called once, after a
+  // second.
+  std::optional<std::chrono::milliseconds> lock_timeout;
+  std::function<void(const std::filesystem::path& folder)> on_wait;
   const util::CancelToken* cancel = nullptr;
 };
 

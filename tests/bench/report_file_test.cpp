@@ -129,8 +129,8 @@ TEST(ReportFile, APlaceIsCheckedBeforeAndNothingIsMadeThere) {
        {std::pair(ReportPlace{.output = folder / "there"}, "exists already"),
         std::pair(ReportPlace{.output = folder / "folder", .overwrite = true}, "is a folder"),
         std::pair(ReportPlace{.output = folder / "fifo", .overwrite = true}, "is not a regular file"),
-        std::pair(ReportPlace{.output = folder / "there/x/report"}, "cannot be written in"),
-        std::pair(ReportPlace{.output = "/proc/nowhere/report"}, "cannot be written in"),
+        std::pair(ReportPlace{.output = folder / "there/x/report"}, "is not a folder"),
+        std::pair(ReportPlace{.output = "/proc/nowhere/report"}, "nothing can be written in"),
         std::pair(ReportPlace{.name = "phi"}, "neither XDG_STATE_HOME nor HOME")}) {
     const auto checked = check(place);
     ASSERT_FALSE(checked) << words;
