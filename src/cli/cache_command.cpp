@@ -76,7 +76,7 @@ class VerifyProgress {
     const double elapsed = watch_.elapsed_ms();
     if (elapsed < next_ms_) return;
     next_ms_ = elapsed + (output_.terminal() ? 500 : 10'000);
-    output_.status("verifying: " + util::format_bytes(done) + " of " + util::format_bytes(total), false);
+    output_.status("verifying: " + util::format_bytes(done) + " of " + util::format_bytes(total));
   }
 
  private:

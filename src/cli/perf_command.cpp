@@ -40,7 +40,7 @@ class LiveLine {
       if (const auto rate = metrics.steady_state_decode_tokens_per_second)
         text += fmt::format(", {:.2f} tokens/s", *rate);
     }
-    context_.output.status(text, false);
+    context_.output.status(text);
   }
 
  private:

@@ -305,7 +305,8 @@ TEST_F(Cli, ACompileThatTakesLongerThanASecondSaysSoAndThenHowLong) {
   precast_.env["FAKE_EP_FAULT"] = "slow=2500@compile";
   const auto model = tiny();
   const Ran first = precast_.run(precast_.fake({"compile", model.native()}));
-  EXPECT_THAT(first.err, HasSubstr("compiling '" + model.native() + "': 1"));
+  EXPECT_THAT(first.err, HasSubstr("... compiling '" + model.native() + "' (1"));
+  EXPECT_THAT(first.err, HasSubstr(" s so far)\n"));
   const Ran second = precast_.run(precast_.fake({"compile", model.native(), "--rebuild"}));
   EXPECT_THAT(second.err, HasSubstr("about 2"));
 }
@@ -536,7 +537,7 @@ TEST_F(Cli, ATerminalGetsColoursAndAStatusLineUnlessToldNotTo) {
   };
   const std::string coloured = screen(arguments);
   EXPECT_THAT(coloured, HasSubstr("\x1b[31mprecast: error:\x1b[0m"));
-  EXPECT_THAT(coloured, HasSubstr("\r\x1b[Kcompiling")) << "one line that is written again";
+  EXPECT_THAT(coloured, HasSubstr("\r\x1b[K... compiling")) << "one line that is written again";
   auto rebuild = arguments;
   rebuild.insert(rebuild.end(), {"--rebuild", "--no-color"});
   EXPECT_THAT(screen(rebuild), Not(HasSubstr("\x1b[3")));
