@@ -1,5 +1,7 @@
 // precast perf as a user sees it: what its report says of the run, and what becomes of it where no file can be written.
 #include <csignal>
+#include <functional>
+#include <thread>
 
 #include <gmock/gmock.h>
 
