@@ -1,7 +1,8 @@
 // What became of one stage of a language-model bundle.
 //
-//   for (const precast::StageInfo& stage : session.stages())
-//     std::cout << stage.name << ": " << to_string(stage.outcome) << ' ' << stage.reason << '\n';
+//   const auto say = [](const precast::StageInfo& stage) {  // one of precast::GenaiSession::stages()
+//     std::cout << stage.name << ": " << precast::to_string(stage.outcome) << ' ' << stage.reason << '\n';
+//   };
 #pragma once
 
 #include <cstdint>

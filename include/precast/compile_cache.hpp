@@ -1,5 +1,9 @@
 // The compile cache: from a model to one that loads at once.
 //
+//   const auto complain = [](const precast::Error& error) {
+//     std::cerr << error.message << '\n' << error.hint << '\n';
+//     return 1;
+//   };
 //   auto runtime = precast::Runtime::load();
 //   if (!runtime) return complain(runtime.error());
 //   auto cache = precast::CompileCache::open(*runtime);
@@ -8,8 +12,10 @@
 //   options.ep = "openvino";
 //   auto model = cache->resolve("model.onnx", options);
 //   if (!model) return complain(model.error());          // bad input, no such EP, cancelled
-//   if (!model->compiled()) warn(model->reason());       // the source model: runs, but compiles at each load
-//   load(model->path());                                 // and keep *model as long as that is loaded
+//   if (!model->compiled()) {                            // the source model: runs, but compiles at each load
+//     std::cerr << model->reason() << '\n';
+//   }
+//   std::cout << model->path() << '\n';                  // load this, and keep *model as long as it is loaded
 //
 // Compiling happens in the program precast-worker (CacheOptions::worker, PRECAST_WORKER, beside the executable, the
 // installed libexec). Any number of threads and processes may use one store; equal requests wait for one compile,

@@ -1,6 +1,9 @@
 // precast: errors are values.
 //
-//   precast::Result<int> answer = work();
+//   const auto work = []() -> precast::Result<int> {
+//     return precast::fail(precast::ErrorCode::not_found, "there is no 'x'", "x", "make it");
+//   };
+//   const precast::Result<int> answer = work();
 //   if (!answer) std::cerr << answer.error().message << '\n' << answer.error().hint << '\n';
 //
 // In a loop over what a Result holds, keep the Result in a variable first: `for (auto& x : *work())` destroys it before

@@ -1,5 +1,9 @@
 // A language model in onnxruntime-genai, its stages compiled ahead of time through the compile cache.
 //
+//   const auto complain = [](const precast::Error& error) {
+//     std::cerr << error.message << '\n' << error.hint << '\n';
+//     return 1;
+//   };
 //   auto runtime = precast::Runtime::load();
 //   if (!runtime) return complain(runtime.error());
 //   auto cache = precast::CompileCache::open(*runtime);
@@ -8,7 +12,7 @@
 //   options.compile = true;
 //   precast::GenaiSession session(*cache, "smollm2", options);
 //   if (auto loaded = session.load(); !loaded) return complain(loaded.error());
-//   for (const std::string& warning : session.warnings()) warn(warning);
+//   for (const std::string& warning : session.warnings()) std::cerr << warning << '\n';
 //
 //   precast::Prompt prompt;
 //   prompt.messages = {{"user", "What is the capital of France?"}};

@@ -1,7 +1,8 @@
 // What the compile cache did for a request.
 //
-//   const auto model = cache.resolve("model.onnx", options);
-//   if (model) std::cout << precast::to_string(model->outcome()) << ": " << model->reason() << '\n';
+//   const auto say = [](precast::Outcome outcome, const std::string& reason) {  // of a precast::CompiledModel
+//     std::cout << precast::to_string(outcome) << ": " << reason << '\n';
+//   };
 //
 // Plain data.
 #pragma once

@@ -1,5 +1,9 @@
 // ONNX Runtime (ORT) and its execution providers (EPs), found and loaded at run time.
 //
+//   const auto complain = [](const precast::Error& error) {
+//     std::cerr << error.message << '\n' << error.hint << '\n';
+//     return 1;
+//   };
 //   auto runtime = precast::Runtime::load();
 //   if (!runtime) return complain(runtime.error());
 //   std::cout << "ONNX Runtime " << runtime->version() << " at " << runtime->library() << '\n';

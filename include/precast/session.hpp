@@ -1,5 +1,9 @@
 // An ORT session on a model that the compile cache prepared.
 //
+//   const auto complain = [](const precast::Error& error) {
+//     std::cerr << error.message << '\n' << error.hint << '\n';
+//     return 1;
+//   };
 //   auto runtime = precast::Runtime::load();
 //   if (!runtime) return complain(runtime.error());
 //   auto cache = precast::CompileCache::open(*runtime);
@@ -16,7 +20,7 @@
 //   inputs.emplace("pixels", Ort::Value::CreateTensor<float>(memory, pixels.data(), pixels.size(), shape.data(), 4));
 //   auto outputs = session.run(inputs);
 //   if (!outputs) return complain(outputs.error());
-//   const float* scores = outputs->at("scores").GetTensorData<float>();
+//   std::cout << outputs->at("scores").GetTensorData<float>()[0] << '\n';
 //
 // The session holds the lease of its generation from open() to reset() or destruction. A stored model that ORT refuses
 // is made anew once if it is at fault, else ORT's error is reported; what cannot be compiled runs as the source model,

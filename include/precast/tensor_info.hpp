@@ -1,8 +1,10 @@
 // What a model takes and gives.
 //
-//   for (const precast::TensorInfo& input : session.inputs()) {
-//     std::cout << input.name << ": " << input.dtype << " of rank " << input.shape.size() << '\n';
-//   }
+//   const auto say = [](const std::vector<precast::TensorInfo>& inputs) {  // of a precast::Session
+//     for (const precast::TensorInfo& input : inputs) {
+//       std::cout << input.name << ": " << input.dtype << " of rank " << input.shape.size() << '\n';
+//     }
+//   };
 //
 // Plain data.
 #pragma once

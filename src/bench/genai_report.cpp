@@ -4,6 +4,8 @@
 #include <array>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "bench/genai_request_fields.hpp"
 #include "bench/report_printer.hpp"
 #include "bench/statistics.hpp"
@@ -155,7 +157,9 @@ Fields<RequestTiming> all_of_a_request() {
 }
 
 MethodSection method_of(const GenaiReport& report) {
-  return {.n = count_of(report, RequestKind::timed), .warmup = count_of(report, RequestKind::warmup)};
+  return {.n = count_of(report, RequestKind::timed),
+          .warmup = count_of(report, RequestKind::warmup),
+          .interrupted = interruption(report)};
 }
 
 Fields<GenaiReport> make_fields() {
@@ -183,6 +187,15 @@ Fields<GenaiReport> make_fields() {
 const Fields<GenaiReport>& genai_fields() {
   static const Fields<GenaiReport> fields = make_fields();
   return fields;
+}
+
+std::optional<std::string> interruption(const GenaiReport& report) {
+  if (!report.interrupted) return std::nullopt;
+  const Info& info = report.benchmark_info;
+  const std::uint64_t timed = count_of(report, RequestKind::timed);
+  const std::uint64_t warmups = count_of(report, RequestKind::warmup);
+  if (timed == 0 && warmups < info.warmup) return fmt::format("after {} of {} warm-ups", warmups, info.warmup);
+  return fmt::format("after {} of {} requests", timed, info.iterations);
 }
 
 std::string print_report(const GenaiReport& report, ReportFormat format) {

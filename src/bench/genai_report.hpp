@@ -49,7 +49,7 @@ struct GenaiBenchmarkInfo {
   std::string model_id;
   std::optional<std::string> running_model_path;  // what was really loaded
   std::string bundle_dir;
-  std::string ep = "config";      // effective; "config": as the bundle says
+  std::string ep = "cpu";         // effective: "cpu", ORT's name of the EP, or "mixed"
   std::string device = "config";  // asked for
   std::optional<std::string> effective_device;
   bool compile = true;
@@ -72,11 +72,15 @@ struct GenaiReport {
   HwMonitorSection hw_monitor;
   PrecastSection precast;
   EnvironmentSection environment;
+  bool interrupted = false;  // before all of benchmark_info's requests were measured
 };
 
 // The whole report: schema_version, benchmark_info, load, requests, aggregate (of the timed requests), memory,
 // hw_monitor, precast, environment, method. Cold TTFT is the load and the first request's TTFT, whatever its kind.
 [[nodiscard]] const Fields<GenaiReport>& genai_fields();
+
+// "after 3 of 10 requests", of a run that was interrupted.
+[[nodiscard]] std::optional<std::string> interruption(const GenaiReport& report);
 
 [[nodiscard]] std::string print_report(const GenaiReport& report, ReportFormat format);
 

@@ -128,8 +128,7 @@ void fill_from_session(GenaiReport& report, const genai::Session& session) {
   const genai::LoadTimings& timings = session.load_timings();
   GenaiBenchmarkInfo& info = report.benchmark_info;
   info.running_model_path = util::escape_invalid_utf8(prepared.folder.native());
-  info.ep =
-      prepared.route.requested_ep.empty() && !prepared.route.uses_hardware ? "config" : prepared.route.effective_ep;
+  info.ep = prepared.route.effective_ep;
   if (prepared.route.effective_device) info.effective_device = std::string(to_string(*prepared.route.effective_device));
   info.context_length = static_cast<std::uint64_t>(session.context_length());
   report.load.session_load_ms = timings.total;

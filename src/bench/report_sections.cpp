@@ -134,6 +134,7 @@ Fields<EnvironmentSection> environment_fields() {
 Fields<MethodSection> method_fields() {
   using Method = MethodSection;
   return {
+      {text("interrupted", "interrupted", Shown::headline), [](const Method& m) { return to_value(m.interrupted); }},
       {text("percentiles", "percentiles", Shown::people), [](const Method&) { return Json(kPercentileMethod); }},
       {count("n", "samples", Shown::people), [](const Method& m) { return Json(m.n); }},
       {count("warmup", "warm-ups", Shown::people), [](const Method& m) { return Json(m.warmup); }},

@@ -77,6 +77,7 @@ struct MethodSection {
   std::uint64_t n = 0;  // samples behind the statistics
   std::uint64_t warmup = 0;
   std::string clock = "CLOCK_MONOTONIC";
+  std::optional<std::string> interrupted;  // after how much of what was to be measured
 };
 
 [[nodiscard]] Fields<MemorySection> memory_fields();

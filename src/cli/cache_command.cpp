@@ -6,6 +6,7 @@
 #include "cli/result_json.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
+#include "util/try.hpp"
 
 namespace precast::cli {
 
@@ -23,23 +24,39 @@ Result<Things> ask_store(Context& context, Ask ask) {
   return Things();
 }
 
+struct Listing {
+  std::vector<store::Entry> entries;
+  std::uint64_t bytes = 0;  // of all together
+};
+
+Result<Listing> list(store::Store& store) {
+  Listing listing;
+  PRECAST_TRY_ASSIGN(listing.entries, store.list());
+  listing.bytes = store.bytes_together(listing.entries);
+  return listing;
+}
+
 int run_ls(Context& context) {
-  const auto entries = ask_store<std::vector<store::Entry>>(context, [](store::Store& store) { return store.list(); });
-  if (!entries) return report_error(context, "cache ls", entries.error());
+  const auto listing = ask_store<Listing>(context, list);
+  if (!listing) return report_error(context, "cache ls", listing.error());
   if (context.output.json) {
     nlohmann::json json = document("cache ls");
     json["entries"] = nlohmann::json::array();
-    for (const store::Entry& entry : *entries) json["entries"].push_back(to_json(entry));
+    for (const store::Entry& entry : listing->entries) json["entries"].push_back(to_json(entry));
+    json["total_bytes"] = listing->bytes;
     context.output.machine_json(json);
     return kDone;
   }
   std::vector<std::vector<std::string>> cells{{"KEY", "EP", "DEVICE", "SIZE", "LAST USED", "MODEL"}};
-  for (const store::Entry& entry : *entries) {
+  for (const store::Entry& entry : listing->entries) {
     cells.push_back({entry.marker.key.substr(0, kShownKeyDigits), entry.marker.ep, entry.marker.device,
                      util::format_bytes(entry.bytes), entry.last_used, entry.marker.model});
   }
   context.output.machine(util::format_table(std::move(cells)));
-  if (entries->empty()) context.output.note("the store is empty");
+  const std::size_t count = listing->entries.size();
+  context.output.note(count == 0 ? "the store is empty"
+                                 : std::to_string(count) + (count == 1 ? " entry, " : " entries, ") +
+                                       util::format_bytes(listing->bytes) + " on disk");
   return kDone;
 }
 
@@ -76,7 +93,7 @@ class VerifyProgress {
     const double elapsed = watch_.elapsed_ms();
     if (elapsed < next_ms_) return;
     next_ms_ = elapsed + (output_.terminal() ? 500 : 10'000);
-    output_.status("verifying: " + util::format_bytes(done) + " of " + util::format_bytes(total), false);
+    output_.status("verifying: " + util::format_bytes(done) + " of " + util::format_bytes(total));
   }
 
  private:
@@ -145,7 +162,10 @@ void add_cache_command(CLI::App& app, Body& chosen) {
       "  precast cache ls\n"
       "  precast cache show 3f2a\n"
       "  precast cache verify\n"
-      "  du -sh \"$(precast cache path)\"");
+      "  du -sh \"$(precast cache path)\"\n\n"
+      "SIZE is what an entry has on disk. A bundle and its stages have files in common: these count in each of them, "
+      "and\n"
+      "once in the total that ls gives at the end (total_bytes under --json).");
   CLI::App* ls = command->add_subcommand("ls", "List what is stored, most recently used first");
   ls->fallthrough()->callback([&chosen] { chosen = run_ls; });
   CLI::App* show = command->add_subcommand("show", "Everything about one entry, its identity included");

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/bundle_compile.hpp"
+#include "cli/bundle_path.hpp"
 #include "cli/command.hpp"
 #include "cli/compile_options.hpp"
 #include "cli/exit_code.hpp"
@@ -207,13 +208,6 @@ Result<void> check_sharing(const Options& options) {
   if (!options.share_weights || !options.publish.output_dir.empty()) return {};
   return fail(ErrorCode::bad_input, "--share-weights keeps nothing in the store", {},
               "say with --output-dir where the compiled models go");
-}
-
-// A folder with a configuration, or that itself.
-bool is_bundle(const std::string& path) {
-  std::error_code ignored;  // what cannot be looked at is a model that cannot be read
-  return std::filesystem::exists(std::filesystem::path(path) / genai::kConfigName, ignored) ||
-         std::filesystem::path(path).filename() == genai::kConfigName;
 }
 
 int run_compile(Context& context, const Options& options) {

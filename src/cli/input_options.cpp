@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/shape_config.hpp"
-#include "cli/validators.hpp"
 #include "util/try.hpp"
 
 namespace precast::cli {
@@ -12,13 +11,11 @@ void add_input_options(CLI::App& command, InputOptions& options) {
   command
       .add_option("--input-data", options.data,
                   "Inputs from FILE.npz, or a folder of NAME.npy or ONNX's input_0.pb, ...; else they are made up")
-      ->type_name("FILE|DIR")
-      ->check(not_empty);
+      ->type_name("FILE|DIR");
   command
       .add_option("--shape-config", options.shape_config,
                   "JSON: {\"input\": [1, 3, 224, 224], \"symbolic dimension\": 128}")
-      ->type_name("FILE")
-      ->check(not_empty);
+      ->type_name("FILE");
   command.add_option("--dim", options.dimensions, "Size of a symbolic dimension; may be repeated")
       ->allow_extra_args(false)
       ->type_name("NAME=N");

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/bundle_path.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/inspection.hpp"
@@ -232,6 +233,7 @@ std::string compatibility_text(const Inspection& inspection) {
 }
 
 int run_inspect(Context& context, const std::string& model) {
+  if (const auto checked = require_model(model); !checked) return report_error(context, "inspect", checked.error());
   const auto inspection = inspect_model(context, model);
   if (!inspection) return report_error(context, "inspect", inspection.error());
   if (context.output.json) {

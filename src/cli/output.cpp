@@ -87,14 +87,15 @@ void Output::error(const Error& error) {
   if (!error.hint.empty()) line("precast: " + util::escape_invalid_utf8(error.hint));
 }
 
-void Output::status(std::string_view text, bool final) {
+void Output::status(std::string_view text) {
   if (quiet) return;
-  if (!terminal_ || final) {
-    line(text);
+  const std::string whole = "... " + std::string(text);
+  if (!terminal_) {
+    line(whole);
     return;
   }
   const std::lock_guard guard(mutex_);
-  (void)write_all(STDERR_FILENO, "\r\x1b[K" + std::string(text));
+  (void)write_all(STDERR_FILENO, "\r\x1b[K" + whole);
   status_shown_ = true;
 }
 

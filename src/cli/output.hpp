@@ -31,8 +31,8 @@ class Output {
   void warn(std::string_view text);                   // "precast: warning: ..."
   void error(const Error& error);                     // message and hint; on stdout as JSON by the caller
   void prompt(std::string_view text);                 // as it is, for who sits at a terminal
-  // A line that is overwritten by the next one on a terminal; with `final` it stays.
-  void status(std::string_view text, bool final);
+  // How far something is: "... " and the text, on a terminal overwritten by the next line.
+  void status(std::string_view text);
   [[nodiscard]] bool terminal() const { return terminal_; }
 
   // True once anything could not be written to stdout (a full disk behind a redirection).

@@ -40,7 +40,7 @@ class LiveLine {
       if (const auto rate = metrics.steady_state_decode_tokens_per_second)
         text += fmt::format(", {:.2f} tokens/s", *rate);
     }
-    context_.output.status(text, false);
+    context_.output.status(text);
   }
 
  private:
@@ -58,11 +58,6 @@ Result<Prompt> prompt_of(const PerfOptions& options, genai::Session& session, st
   shown = text;
   return make_prompt(options.prompt, text);
 }
-
-struct Measured {
-  bench::GenaiReport report;
-  bool cancelled = false;
-};
 
 bench::GenaiReport report_of(const PerfOptions& options, const genai::Session& session,
                              const std::optional<std::string>& prompt, std::chrono::milliseconds compile_timeout) {
@@ -84,8 +79,7 @@ bench::GenaiReport report_of(const PerfOptions& options, const genai::Session& s
   return report;
 }
 
-Result<Measured> measure(Context& context, const PerfOptions& options) {
-  Measured measured;
+Result<bench::GenaiReport> measure(Context& context, const PerfOptions& options) {
   const util::WallTime start = util::Clock::system().now();
   bench::MemoryMonitor memory;
   if (options.memory) memory.checkpoint(bench::Checkpoint::baseline);
@@ -100,10 +94,10 @@ Result<Measured> measure(Context& context, const PerfOptions& options) {
   std::optional<std::string> shown;
   PRECAST_TRY_ASSIGN(run.prompt, prompt_of(options, *session, shown));
   PRECAST_TRY_ASSIGN(const auto timeout, util::parse_duration(options.bundle.compile_timeout));
-  measured.report = report_of(options, *session, shown, timeout);
-  measured.report.benchmark_info.timestamp = start;
+  bench::GenaiReport report = report_of(options, *session, shown, timeout);
+  report.benchmark_info.timestamp = start;
   PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, context.catalog());
-  measured.report.environment.ort = catalog->runtime().version();
+  report.environment.ort = catalog->runtime().version();
   bench::HwMonitor monitor;
   if (options.monitor) monitor.start();
   LiveLine live(context);
@@ -112,11 +106,11 @@ Result<Measured> measure(Context& context, const PerfOptions& options) {
   PRECAST_TRY(done);
   if (options.memory) memory.checkpoint(bench::Checkpoint::after_inference);
   for (const std::string& warning : done->warnings) context.output.warn(warning);
-  measured.report.requests = std::move(done->requests);
-  measured.report.memory = memory.section();
-  if (options.monitor) measured.report.hw_monitor = monitor.section(measured.report.benchmark_info.effective_device);
-  measured.cancelled = done->cancelled;
-  return measured;
+  report.requests = std::move(done->requests);
+  report.memory = memory.section();
+  if (options.monitor) report.hw_monitor = monitor.section(report.benchmark_info.effective_device);
+  report.interrupted = done->cancelled;
+  return report;
 }
 
 Result<std::filesystem::path> write(Context& context, const PerfOptions& options, const bench::GenaiReport& report) {
@@ -128,9 +122,23 @@ Result<std::filesystem::path> write(Context& context, const PerfOptions& options
   return bench::write_report(context.file_system(), util::Clock::system(), place, print_report(report, format));
 }
 
+// Its numbers are there whether or not a file could be made of them.
+void show(Context& context, const bench::GenaiReport& report, bench::ReportFormat format,
+          const Result<std::filesystem::path>& written) {
+  if (!context.output.json) {
+    context.output.machine(print_report(report, format));
+    return;
+  }
+  nlohmann::json json = document("perf");
+  json["report"] = nlohmann::json::parse(print_report(report, bench::ReportFormat::json));
+  json["report_path"] = written ? nlohmann::json(path_text(*written)) : nlohmann::json(nullptr);
+  if (!written) json["error"] = to_json(written.error());
+  context.output.machine_json(json);
+}
+
 int perf_bundle(Context& context, const PerfOptions& options) {
   end_without_haste();  // what was measured is worth waiting for the request that runs
-  const auto format = bench::parse_report_format(options.format.empty() ? "text" : options.format);
+  const auto format = bench::parse_report_format(options.format.empty() ? "text" : util::ascii_lower(options.format));
   if (!format) return report_error(context, "perf", format.error());
   // Before the measurement that would be in vain; writing looks again.
   if (!options.output.empty() && !options.overwrite && fs::exists(context.file_system(), options.output)) {
@@ -138,20 +146,18 @@ int perf_bundle(Context& context, const PerfOptions& options) {
                         {ErrorCode::bad_input, "the report " + util::quoted(options.output) + " exists already",
                          options.output, "replace it with --overwrite, or name another file with -o"});
   }
-  const auto measured = measure(context, options);
-  if (!measured) return report_error(context, "perf", measured.error());
-  const auto written = write(context, options, measured->report);
-  if (!written) return report_error(context, "perf", written.error());
-  context.output.note("report: " + util::quoted(*written));
-  if (context.output.json) {
-    nlohmann::json json = document("perf");
-    json["report"] = nlohmann::json::parse(print_report(measured->report, bench::ReportFormat::json));
-    json["report_path"] = path_text(*written);
-    context.output.machine_json(json);
-  } else {
-    context.output.machine(print_report(measured->report, *format));
+  const auto report = measure(context, options);
+  if (!report) return report_error(context, "perf", report.error());
+  if (const auto stopped = interruption(*report))
+    context.output.warn("interrupted " + *stopped + ": the report is of those");
+  const auto written = write(context, options, *report);
+  if (written) context.output.note("report: " + util::quoted(*written));
+  show(context, *report, *format, written);
+  if (!written) {
+    context.output.error(written.error());
+    return exit_code_of(written.error(), context.options.strict);
   }
-  return measured->cancelled || context.cancel.cancelled() ? kInterrupted : kDone;
+  return report->interrupted || context.cancel.cancelled() ? kInterrupted : kDone;
 }
 
 int run_perf(Context& context, const PerfOptions& options) {
@@ -180,11 +186,14 @@ void add_perf_command(CLI::App& app, Body& chosen) {
       "Examples:\n"
       "  precast perf bundle\n"
       "  precast perf bundle --ep openvino --compile --iterations 20 --max-new-tokens 64\n"
-      "  precast perf bundle --prompt-tokens 128 --ignore-eos -f json -o report.json\n\n"
-      "The table (or -f) goes to stdout; the report as JSON to -o, or to\n"
-      "$XDG_STATE_HOME/precast/perf/<bundle>/<time>.json. Ctrl-C ends with what was measured. A stage that names an "
-      "EP\n"
-      "never falls back to the CPU here.");
+      "  precast perf bundle --prompt-tokens 128 --ignore-eos -o report.json\n"
+      "  precast perf bundle -f md >> results.md\n\n"
+      "stdout has the report as -f says (a table without it); under --json the whole of it. A file has it too: -o's, "
+      "in\n"
+      "the format of -f, else of its ending (.json, .md, .csv, .txt), else JSON; without -o always JSON, in\n"
+      "$XDG_STATE_HOME/precast/perf/<bundle>/<time>.json (~/.local/state/...). Ctrl-C ends with what was measured, "
+      "and\n"
+      "says so in the report. A stage that names an EP never falls back to the CPU here.");
   command->callback([options, command, &chosen] {
     options->ignored = ignored_options(*command);
     chosen = [options](Context& context) { return run_perf(context, *options); };

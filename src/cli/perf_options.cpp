@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/validators.hpp"
 #include "util/text.hpp"
 
 namespace precast::cli {
@@ -43,9 +42,12 @@ void add_perf_options(CLI::App& command, PerfOptions& options) {
   command.add_option("--prompt-tokens", options.prompt_tokens, "A made-up prompt of exactly so many tokens")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 24U))
       ->excludes("--prompt", "--prompt-file", "--system");
-  command.add_option("-o,--output", options.output, "The report's file")->type_name("FILE")->check(not_empty);
+  command
+      .add_option("-o,--output", options.output,
+                  "The report's file, in the format of -f, else of its ending, else JSON (default: a new JSON file)")
+      ->type_name("FILE");
   command.add_flag("--overwrite", options.overwrite, "Replace it if it is there");
-  command.add_option("-f,--format", options.format, "On stdout, and of -o")
+  command.add_option("-f,--format", options.format, "Of the report on stdout (default: text) and in -o's file")
       ->check(CLI::IsMember({"text", "json", "md", "csv"}, CLI::ignore_case));
   command.add_flag("--memory,!--no-memory", options.memory, "Memory at the start, when loaded, at the end (default)");
   command.add_flag("--monitor,!--no-monitor", options.monitor, "Watch processors and accelerators (default)");

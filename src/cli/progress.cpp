@@ -9,40 +9,40 @@ using namespace std::chrono_literals;
 std::string about(const std::optional<double>& seconds) {
   if (!seconds) return "";
   const auto whole = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(*seconds));
-  return "about " + util::format_duration(whole) + " in all";
+  return ", about " + util::format_duration(whole) + " in all";
+}
+
+std::string deed(compile::Stage stage, const std::string& subject) {
+  switch (stage) {
+    case compile::Stage::reading:
+      return "reading " + subject;
+    case compile::Stage::waiting:
+      return "waiting for another compile of " + subject;
+    case compile::Stage::waiting_for_slot:
+      return "waiting for other compiles to end before " + subject;
+    case compile::Stage::compiling:
+      return "compiling " + subject;
+    case compile::Stage::checking:
+      return "checking the compiled " + subject;
+    case compile::Stage::storing:
+      return "storing the compiled " + subject;
+    case compile::Stage::opening:
+      break;
+  }
+  return "opening " + subject;
 }
 
 }  // namespace
 
 std::string progress_line(const std::string& subject, const compile::Progress& progress,
                           std::chrono::nanoseconds elapsed, util::WallTime now) {
-  const std::string time = util::format_duration(elapsed);
-  const std::string estimate = about(progress.estimate_seconds);
-  switch (progress.stage) {
-    case compile::Stage::reading:
-      return "reading " + subject + ": " + time;
-    case compile::Stage::waiting: {
-      std::string line = "waiting for another compile of " + subject;
-      if (progress.holder && progress.holder->pid > 0) {
-        line = "waiting for pid " + std::to_string(progress.holder->pid) + ", at " + subject + " for " +
-               util::format_duration(now - progress.holder->since);
-      } else {
-        line += ": " + time;
-      }
-      return estimate.empty() ? line : line + ", " + estimate;
-    }
-    case compile::Stage::waiting_for_slot:
-      return "waiting for other compiles to end before " + subject + ": " + time;
-    case compile::Stage::compiling:
-      return "compiling " + subject + ": " + time + (estimate.empty() ? "" : " (" + estimate + ")");
-    case compile::Stage::checking:
-      return "checking the compiled " + subject + ": " + time;
-    case compile::Stage::storing:
-      return "storing the compiled " + subject + ": " + time;
-    case compile::Stage::opening:
-      break;
+  const bool estimated = progress.stage == compile::Stage::waiting || progress.stage == compile::Stage::compiling;
+  const std::string estimate = estimated ? about(progress.estimate_seconds) : "";
+  if (progress.stage == compile::Stage::waiting && progress.holder && progress.holder->pid > 0) {
+    return "waiting for pid " + std::to_string(progress.holder->pid) + " (at " + subject + " for " +
+           util::format_duration(now - progress.holder->since) + " so far" + estimate + ")";
   }
-  return "opening " + subject + ": " + time;
+  return deed(progress.stage, subject) + " (" + util::format_duration(elapsed) + " so far" + estimate + ")";
 }
 
 ProgressReporter::ProgressReporter(Output& output, std::string subject)
@@ -86,7 +86,7 @@ void ProgressReporter::run() {
     }
     if (now - stage_start_ < 1s || now < next) continue;
     next = now + (output_.terminal() ? std::chrono::nanoseconds(500ms) : std::chrono::nanoseconds(10s));
-    output_.status(line(now), false);
+    output_.status(line(now));
   }
 }
 

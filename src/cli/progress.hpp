@@ -38,7 +38,7 @@ class ProgressReporter {
   std::thread thread_;
 };
 
-// "compiling 'x.onnx': 3.2 s (about 12 s in all)": the words alone, for tests.
+// "compiling 'x.onnx' (3.2 s so far, about 12 s in all)": the words alone, for tests.
 [[nodiscard]] std::string progress_line(const std::string& subject, const compile::Progress& progress,
                                         std::chrono::nanoseconds elapsed, util::WallTime now);
 

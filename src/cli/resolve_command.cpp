@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/become.hpp"
+#include "cli/bundle_path.hpp"
 #include "cli/command.hpp"
 #include "cli/compile_options.hpp"
 #include "cli/exit_code.hpp"
@@ -79,6 +80,7 @@ int answer_with_source(Context& context, session::PreparedSession& session, cons
 }
 
 int run_resolve(Context& context, const Options& options) {
+  if (const auto model = require_model(options.model); !model) return report_error(context, "resolve", model.error());
   auto request = make_request(options.compile, context.options);
   if (!request) return report_error(context, "resolve", request.error());
   if (options.exec && options.command.empty()) {

@@ -9,6 +9,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/result_json.hpp"
 #include "cli/signals.hpp"
+#include "cli/validators.hpp"
 
 namespace precast::cli {
 
@@ -69,6 +70,7 @@ void set_up(CLI::App& app, GlobalOptions& options, Body& chosen) {
   add_eps_command(app, chosen);
   add_inspect_command(app, chosen);
   add_doctor_command(app, chosen);
+  refuse_empty_values(app);
   for (CLI::App* command : app.get_subcommands({})) {
     command->footer(
         command->get_footer() +
@@ -82,7 +84,13 @@ void set_up(CLI::App& app, GlobalOptions& options, Body& chosen) {
       "  precast cache ls                               what is stored\n"
       "  precast eps                                    what can compile here\n"
       "  precast run model.onnx --ep openvino --check   one inference, compared with the CPU\n"
-      "  precast inspect model.onnx                     what a model is\n\n"
+      "  precast inspect model.onnx                     what a model is\n"
+      "  precast doctor                                 is everything in order, and what to do if not\n"
+      "With a language model, as a bundle for onnxruntime-genai (a folder with genai_config.json):\n"
+      "  precast generate bundle -p 'Hello'             an answer, streamed\n"
+      "  precast chat bundle --compile                  a conversation, its stages compiled ahead of time\n"
+      "  precast perf bundle --ep openvino --compile    time to the first token, tokens per second\n"
+      "  precast compile bundle -o bundle_compiled      a compiled bundle to be moved anywhere\n\n"
       "precast COMMAND --help shows more.");
 }
 
@@ -126,7 +134,10 @@ void run(int argc, char** argv) {
 
   GlobalOptions options;
   Body chosen;
-  CLI::App app("precast compiles ONNX models ahead of time and keeps the result under a strict identity.", "precast");
+  CLI::App app(
+      "precast compiles ONNX models and language-model bundles ahead of time and keeps the result under a strict "
+      "identity.",
+      "precast");
   set_up(app, options, chosen);
   bool version = false;
   app.add_flag("--version", version, "Versions of precast, ONNX Runtime and onnxruntime-genai");

@@ -6,13 +6,13 @@
 
 #include "bench/model_run.hpp"
 #include "bench/tensor_files.hpp"
+#include "cli/bundle_path.hpp"
 #include "cli/command.hpp"
 #include "cli/compile_options.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/input_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/result_json.hpp"
-#include "cli/validators.hpp"
 #include "identity/links.hpp"
 #include "model/model_facts.hpp"
 #include "ort/inference.hpp"
@@ -218,6 +218,7 @@ Result<session::PreparedSession> open(Context& context, compile::Resolver& resol
 }
 
 int run_model(Context& context, const Options& options) {
+  if (const auto model = require_model(options.model); !model) return report_error(context, "run", model.error());
   auto request = make_request(options.compile, context.options);
   if (!request) return report_error(context, "run", request.error());
   const auto input = make_input_source(options.input);
@@ -257,8 +258,7 @@ void add_run_command(CLI::App& app, Body& chosen) {
   add_input_options(*command, options->input);
   command
       ->add_option("--output-data", options->output_data, "Write the outputs to FILE.npz, or as NAME.npy into a folder")
-      ->type_name("FILE|DIR")
-      ->check(not_empty);
+      ->type_name("FILE|DIR");
   command->add_flag("--overwrite", options->overwrite, "Replace files that are there already");
   command->add_flag("--check", options->check,
                     "Compare every output with ORT's CPU EP on the source; exit 1 if it differs");

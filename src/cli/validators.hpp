@@ -3,11 +3,21 @@
 
 #include <string>
 
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's own name
+class App;
+}
+
 namespace precast::cli {
 
 // An unset variable in a script must not mean "without".
 inline std::string not_empty(const std::string& value) {
-  return value.empty() ? "the name is empty" : "";
+  return value.empty() ? "the value is empty" : "";
 }
+
+// For the whole program, once everything is added: no option takes an empty value (CLI11 takes one for the number 0)
+// but
+// --system, which it means "none" to. What stands without a name is a path or somebody else's argument, with an error
+// of its own.
+void refuse_empty_values(CLI::App& app);
 
 }  // namespace precast::cli

@@ -13,21 +13,22 @@ namespace {
 
 constexpr std::size_t kShortestPrefix = 4;
 
-// nullopt: the generation is not there, which `verify` reports.
-std::optional<std::uint64_t> bytes_on_disk(fs::FileSystem& fs, const std::filesystem::path& generation) {
+// Of what is not in `counted`, where it then is. nullopt: the generation is not there, which `verify` reports.
+std::optional<std::uint64_t> bytes_on_disk(fs::FileSystem& fs, const std::filesystem::path& generation,
+                                           std::set<std::uint64_t>& counted) {
   const auto entries = fs::list_tree(fs, generation);
   if (!entries) return std::nullopt;
   std::uint64_t bytes = 0;
-  std::set<std::uint64_t> inodes;
   for (const fs::TreeEntry& entry : *entries) {
     const auto stat = fs.lstat(generation / entry.path);
-    if (stat && inodes.insert(stat->inode).second) bytes += stat->block_bytes;
+    if (stat && counted.insert(stat->inode).second) bytes += stat->block_bytes;
   }
   return bytes;
 }
 
 std::optional<Entry> entry_of(Store::State& state, Marker marker, const std::map<std::string, std::string>& uses) {
-  const auto bytes = bytes_on_disk(state.fs, state.layout.generation(marker.generation));
+  std::set<std::uint64_t> counted;
+  const auto bytes = bytes_on_disk(state.fs, state.layout.generation(marker.generation), counted);
   if (!bytes) return std::nullopt;
   std::string used = last_used(marker, uses);
   return Entry{.marker = std::move(marker), .bytes = *bytes, .last_used = std::move(used), .current = true};
@@ -59,6 +60,15 @@ Result<std::vector<Entry>> Store::list() {
   }
   std::ranges::sort(entries, std::greater{}, &Entry::last_used);
   return entries;
+}
+
+std::uint64_t Store::bytes_together(std::span<const Entry> entries) {
+  std::uint64_t bytes = 0;
+  std::set<std::uint64_t> counted;
+  for (const Entry& entry : entries) {
+    bytes += bytes_on_disk(state_->fs, state_->layout.generation(entry.marker.generation), counted).value_or(0);
+  }
+  return bytes;
 }
 
 Result<Entry> Store::find(const std::string& key_or_prefix) {

@@ -89,7 +89,7 @@ struct StoreTimings {
 // One generation or marker as `cache ls` shows it.
 struct Entry {
   Marker marker;
-  std::uint64_t bytes = 0;  // on disk, one inode once
+  std::uint64_t bytes = 0;  // on disk, one inode once; what other entries have too (a bundle its stages') is in it
   std::string last_used;    // RFC 3339 UTC
   bool current = true;
 };
@@ -177,6 +177,8 @@ class Store {
 
   // Everything current, most recently used first; damaged or foreign entries are passed over (verify reports them).
   [[nodiscard]] Result<std::vector<Entry>> list();
+  // What these take on disk together: what several of them have counts once.
+  [[nodiscard]] std::uint64_t bytes_together(std::span<const Entry> entries);
   // By full key or a unique prefix of at least 4 digits: not_found / bad_input (ambiguous, with the candidates).
   [[nodiscard]] Result<Entry> find(const std::string& key_or_prefix);
   // Hashes everything; holds shared leases. `on_progress` with bytes done and in all.

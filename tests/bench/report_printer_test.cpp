@@ -10,6 +10,7 @@
 namespace precast::bench {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -147,6 +148,23 @@ TEST(GenaiReportText, LeavesOutWhatIsNotKnown) {
   for (const char* part : {"null", "cold TTFT", "model TTFT", "Memory", "Hardware", "Environment"}) {
     EXPECT_THAT(words, Not(HasSubstr(part)));
   }
+}
+
+TEST(GenaiReportText, SaysThatItWasInterruptedAndAfterHowMuch) {
+  GenaiReport report = full_genai_report();
+  report.benchmark_info.iterations = 10;
+  EXPECT_FALSE(interruption(report));
+  EXPECT_TRUE(to_json(genai_fields(), report).at("method").at("interrupted").is_null());
+  EXPECT_THAT(print_report(report, ReportFormat::text), Not(HasSubstr("interrupted")));
+  report.interrupted = true;
+  EXPECT_EQ(to_json(genai_fields(), report).at("method").at("interrupted"), "after 2 of 10 requests");
+  EXPECT_THAT(print_report(report, ReportFormat::text), ContainsRegex("interrupted +after 2 of 10 requests\n"));
+  EXPECT_THAT(print_report(report, ReportFormat::md), HasSubstr("| after 2 of 10 requests |"));
+  EXPECT_THAT(print_report(report, ReportFormat::csv), HasSubstr("after 2 of 10 requests"));
+  report.requests.resize(1);
+  EXPECT_EQ(interruption(report), "after 0 of 10 requests");
+  report.benchmark_info.warmup = 2;
+  EXPECT_EQ(interruption(report), "after 1 of 2 warm-ups");
 }
 
 TEST(GenaiReportRows, HaveAsManyCellsAsHeads) {

@@ -96,6 +96,51 @@ TEST_F(Cli, UsageErrorsAreOneObjectToo) {
   expect_error({"cache", "show", "zz"}, 2, "zz");
 }
 
+TEST_F(Cli, NoOptionTakesAnEmptyValue) {
+  const std::vector<std::vector<std::string>> commands{{"generate", "bundle", "-p", "x", "--top-k"},
+                                                       {"generate", "bundle", "-p", "x", "--min-new-tokens"},
+                                                       {"generate", "bundle", "-p", "x", "--seed"},
+                                                       {"generate", "bundle", "-p", "x", "--temperature"},
+                                                       {"generate", "bundle", "--prompt"},
+                                                       {"chat", "bundle", "--top-p"},
+                                                       {"perf", "bundle", "--warmup"},
+                                                       {"perf", "bundle", "--iterations"},
+                                                       {"perf", "bundle", "--prompt-tokens"},
+                                                       {"perf", "bundle", "--prompt"},
+                                                       {"perf", "bundle", "--context-length"},
+                                                       {"perf", "bundle", "--output"},
+                                                       {"run", "x.onnx", "--seed"},
+                                                       {"run", "x.onnx", "--batch-size"},
+                                                       {"run", "x.onnx", "--dim"},
+                                                       {"compile", "x.onnx", "--jobs"},
+                                                       {"compile", "x.onnx", "--ep"},
+                                                       {"compile", "x.onnx", "--lock-timeout"},
+                                                       {"resolve", "x.onnx", "--optimization-level"},
+                                                       {"cache", "ls", "--keep"},
+                                                       {"cache", "ls", "--cache-dir"}};
+  for (std::vector<std::string> arguments : commands) {
+    const std::string option = arguments.back();
+    arguments.emplace_back();
+    expect_error(arguments, 2, option + ": the value is empty");
+  }
+}
+
+TEST_F(Cli, ABundleIsNoModelAndTheErrorNamesWhatTakesOne) {
+  const stdfs::path bundle = folder_ / "bundle";
+  stdfs::create_directory(bundle);
+  write_file(bundle / "genai_config.json", "{}");
+  for (const char* command : {"run", "resolve", "inspect"}) {
+    for (const stdfs::path& path : {bundle, bundle / "genai_config.json"}) {
+      expect_error({command, path.native()}, 2, "'" + path.native() + "' is a language-model bundle");
+      const std::string hint = precast_.json({command, path.native()})["error"].value("hint", "");
+      for (const char* other : {"compile", "generate", "chat", "perf"}) EXPECT_THAT(hint, HasSubstr(other));
+    }
+    const stdfs::path missing = folder_ / "missing" / "genai_config.json";
+    EXPECT_THAT(precast_.run({command, missing.native()}).err, Not(HasSubstr("bundle")));
+  }
+  EXPECT_THAT(precast_.run({"--help"}).out, HasSubstr("precast generate bundle -p"));
+}
+
 TEST_F(Cli, EveryBadModelHasItsOwnMessage) {
   write_file(folder_ / "empty.onnx", "");
   write_file(folder_ / "garbage.onnx", "this is no model at all");
@@ -221,14 +266,19 @@ TEST_F(Cli, CacheCommandsShowWhatIsStored) {
   EXPECT_THAT(precast_.run({"cache", "path"}).out, HasSubstr(precast_.store().native()));
   EXPECT_EQ(precast_.json({"cache", "ls"})["entries"].size(), 0U);
   const auto compiled = precast_.json(precast_.fake({"compile", model.native()}));
-  const auto entries = precast_.json({"cache", "ls"})["entries"];
+  const auto listing = precast_.json({"cache", "ls"});
+  const auto& entries = listing["entries"];
   ASSERT_EQ(entries.size(), 1U);
+  EXPECT_GT(listing["total_bytes"], 0);
+  EXPECT_EQ(listing["total_bytes"], entries[0]["bytes"]);
   for (const char* field : {"key", "generation", "model", "ep", "device", "bytes", "created", "last_used"}) {
     EXPECT_TRUE(entries[0].contains(field)) << field;
   }
   EXPECT_EQ(entries[0]["key"], compiled["key"]);
   EXPECT_EQ(entries[0]["model"], model.native());
-  EXPECT_THAT(precast_.run({"cache", "ls"}).out, HasSubstr(compiled["key"].get<std::string>().substr(0, 12)));
+  const Ran listed = precast_.run({"cache", "ls"});
+  EXPECT_THAT(listed.out, HasSubstr(compiled["key"].get<std::string>().substr(0, 12)));
+  EXPECT_THAT(listed.err, StartsWith("1 entry, "));
   const auto shown = precast_.json({"cache", "show", compiled["key"].get<std::string>().substr(0, 8)});
   EXPECT_EQ(shown["key"], compiled["key"]);
   EXPECT_TRUE(shown["identity"].contains("source"));
@@ -305,7 +355,8 @@ TEST_F(Cli, ACompileThatTakesLongerThanASecondSaysSoAndThenHowLong) {
   precast_.env["FAKE_EP_FAULT"] = "slow=2500@compile";
   const auto model = tiny();
   const Ran first = precast_.run(precast_.fake({"compile", model.native()}));
-  EXPECT_THAT(first.err, HasSubstr("compiling '" + model.native() + "': 1"));
+  EXPECT_THAT(first.err, HasSubstr("... compiling '" + model.native() + "' (1"));
+  EXPECT_THAT(first.err, HasSubstr(" s so far)\n"));
   const Ran second = precast_.run(precast_.fake({"compile", model.native(), "--rebuild"}));
   EXPECT_THAT(second.err, HasSubstr("about 2"));
 }
@@ -398,7 +449,7 @@ TEST_F(Cli, AWrongVariableIsNamedAndDoesNotStopHelp) {
 TEST_F(Cli, DeclarationsOfWhatIsNotThereAreRefused) {
   const auto model = tiny();
   expect_error(precast_.fake({"compile", model.native(), "--worker-env", "A=B"}), 2, "--worker-env 'A=B'");
-  expect_error(precast_.fake({"compile", model.native(), "--worker-env", ""}), 2, "--worker-env ''");
+  expect_error(precast_.fake({"compile", model.native(), "--worker-env", ""}), 2, "--worker-env: the value");
   expect_error(precast_.fake({"compile", model.native(), "--ep-option-file", "profile"}), 2, "'profile'");
 }
 
@@ -536,7 +587,7 @@ TEST_F(Cli, ATerminalGetsColoursAndAStatusLineUnlessToldNotTo) {
   };
   const std::string coloured = screen(arguments);
   EXPECT_THAT(coloured, HasSubstr("\x1b[31mprecast: error:\x1b[0m"));
-  EXPECT_THAT(coloured, HasSubstr("\r\x1b[Kcompiling")) << "one line that is written again";
+  EXPECT_THAT(coloured, HasSubstr("\r\x1b[K... compiling")) << "one line that is written again";
   auto rebuild = arguments;
   rebuild.insert(rebuild.end(), {"--rebuild", "--no-color"});
   EXPECT_THAT(screen(rebuild), Not(HasSubstr("\x1b[3")));

@@ -127,8 +127,8 @@ TEST_F(RunCommand, GivenInputsThatDoNotFitAreNamed) {
   expect_error(data({{"other", made[input]}}, "name"), 2, "'other'");
   expect_error(run(model, {"--input-data", (folder_ / "missing.npz").native()}), 2, "missing.npz");
   expect_error(run(model, {"--input-data", (folder_ / "dtype").native(), "--dim", "batch=2"}), 2, "--input-data");
-  expect_error(run(model, {"--input-data", ""}), 2, "the name is empty");
-  expect_error(run(model, {"--output-data", ""}), 2, "the name is empty");
+  expect_error(run(model, {"--input-data", ""}), 2, "the value is empty");
+  expect_error(run(model, {"--output-data", ""}), 2, "the value is empty");
 }
 
 TEST_F(RunCommand, OpenSizesAreGivenByNameByFileOrByBatch) {

@@ -74,6 +74,23 @@ TEST_F(ListingTest, OneInodeCountsOnce) {
   EXPECT_EQ(store_->list()->at(0).bytes, before);
 }
 
+TEST_F(ListingTest, WhatEntriesShareCountsInEachAndOnceInAll) {
+  const Marker a = compile("a");
+  const Marker b = compile("b");
+  const auto alone = store_->list().value();
+  EXPECT_EQ(store_->bytes_together(alone), alone[0].bytes + alone[1].bytes);
+  std::filesystem::remove(file(b, "npu.bin"));
+  std::filesystem::create_hard_link(file(a, "npu.bin"), file(b, "npu.bin"));
+  const auto sharing = store_->list().value();
+  EXPECT_EQ(sharing[0].bytes, alone[0].bytes);
+  EXPECT_EQ(sharing[1].bytes, alone[1].bytes);
+  struct stat shared{};
+  ASSERT_EQ(::stat(file(a, "npu.bin").c_str(), &shared), 0);
+  EXPECT_EQ(store_->bytes_together(sharing),
+            alone[0].bytes + alone[1].bytes - static_cast<std::uint64_t>(shared.st_blocks) * 512);
+  EXPECT_EQ(store_->bytes_together({}), 0U);
+}
+
 TEST_F(ListingTest, WhatIsDamagedIsPassedOver) {
   const Marker a = compile("a");
   const Marker b = compile("b");
