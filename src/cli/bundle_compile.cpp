@@ -88,6 +88,7 @@ Result<Done> run(Context& context, const BundleCompile& command) {
   auto publishing = publish_request(context, command, opened.bundle);
   publishing.lock_timeout = options.request.lock_timeout;
   if (publishes) PRECAST_TRY(genai::check_bundle_output(fs, publishing));
+  if (!command.compile.no_cache) PRECAST_TRY(genai::check_store_place(publishing.store, opened.bundle.folder));
   PRECAST_TRY_ASSIGN(compile::Resolver* const resolver, context.resolver(!command.compile.no_cache));
   PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, context.catalog());
   PRECAST_TRY(genai::find_eps(fs, *catalog, opened));
@@ -98,6 +99,11 @@ Result<Done> run(Context& context, const BundleCompile& command) {
   }
   if (publishes && done.prepared.any_compiled()) {
     PRECAST_TRY_ASSIGN(done.published, genai::publish_bundle(fs, done.prepared, publishing));
+  } else if (publishes && std::ranges::any_of(done.prepared.stages, [](const genai::PreparedStage& stage) {
+               return stage.outcome == genai::StageOutcome::precompiled;
+             })) {
+    return fail(ErrorCode::bad_input, "the stages of " + util::quoted(command.paths.front()) + " are compiled already",
+                command.paths.front(), "copy the folder instead: it can be moved anywhere");
   } else if (publishes) {
     const char* const hint = opened.bundle.layout == genai::Layout::flat
                                  ? "; --ep NAME runs its decoder on an EP"

@@ -25,7 +25,8 @@ void add_bundle_options(CLI::App& command, BundleOptions& options) {
       ->capture_default_str();
   command.add_flag("--compile,!--no-compile", options.compile,
                    "Compile the stages that name an EP, through the cache (default: load the bundle as it is)");
-  command.add_flag("--embed", options.embed, "Context binaries inside the stages' model files instead of beside them");
+  command.add_flag("--embed", options.embed, "Context binaries inside the stages' model files instead of beside them")
+      ->needs("--compile");
   command.add_option("--compile-timeout", options.compile_timeout, "End a stage's compile after this time")
       ->type_name("TIME")
       ->capture_default_str();
@@ -35,9 +36,12 @@ void add_bundle_options(CLI::App& command, BundleOptions& options) {
       ->type_name("TIME");
   command.add_option("-j,--jobs", options.jobs, "Stages compiled at the same time (default: as many as cores)")
       ->check(CLI::Range(1U, 256U));
-  auto* rebuild = command.add_flag("--rebuild", options.rebuild, "Compile every stage again");
-  command.add_flag("--no-cache", options.no_cache, "Neither read nor write the store")->excludes(rebuild);
-  command.add_flag("--retry-failed", options.retry_failed, "Try again although an earlier compile failed");
+  auto* rebuild = command.add_flag("--rebuild", options.rebuild, "Compile every stage again")->needs("--compile");
+  command.add_flag("--no-cache", options.no_cache, "Neither read nor write the store")
+      ->excludes(rebuild)
+      ->needs("--compile");
+  command.add_flag("--retry-failed", options.retry_failed, "Try again although an earlier compile failed")
+      ->needs("--compile");
   command.add_option("--context-length", options.context_length, "Instead of the bundle's model.context_length")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31));
 }
@@ -89,6 +93,9 @@ Result<std::shared_ptr<genai::Session>> load_session(Context& context, const Bun
                                                      bool forbid_cpu_fallback) {
   PRECAST_TRY_ASSIGN(auto wanted, make_load_options(options, context.options));
   wanted.prepare.forbid_cpu_fallback |= forbid_cpu_fallback;
+  if (options.compile && !options.no_cache) {
+    PRECAST_TRY(genai::check_store_place(store::default_root(context.options.cache_dir), options.bundle));
+  }
   PRECAST_TRY_ASSIGN(compile::Resolver* const resolver, context.resolver(options.compile && !options.no_cache));
   auto session = std::make_shared<genai::Session>(*resolver, std::move(wanted));
   {

@@ -67,7 +67,7 @@ void add_generation_options(CLI::App& command, GenerationOptions& options) {
       ->group(kSampling);
   command.add_option("--top-k", config.top_k, "0: all tokens")->capture_default_str()->group(kSampling);
   command.add_option("--seed", options.seed, "The same seed draws the same tokens")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{0xFFFFFFFF}))
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{0x7FFFFFFF}))
       ->group(kSampling);
   command.add_option("--repetition-penalty", config.repetition_penalty, "More than 0; above 1 avoids what was said")
       ->check(above_zero)

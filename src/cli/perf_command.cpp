@@ -113,13 +113,18 @@ Result<bench::GenaiReport> measure(Context& context, const PerfOptions& options)
   return report;
 }
 
-Result<std::filesystem::path> write(Context& context, const PerfOptions& options, const bench::GenaiReport& report) {
+bench::ReportPlace place_of(const PerfOptions& options, const std::string& model_id) {
   bench::ReportPlace place = bench::place_from_environment();
   place.output = options.output;
   place.overwrite = options.overwrite;
-  place.name = report.benchmark_info.model_id;
+  place.name = model_id;
+  return place;
+}
+
+Result<std::filesystem::path> write(Context& context, const PerfOptions& options, const bench::GenaiReport& report) {
   PRECAST_TRY_ASSIGN(const bench::ReportFormat format, file_format(options));
-  return bench::write_report(context.file_system(), util::Clock::system(), place, print_report(report, format));
+  return bench::write_report(context.file_system(), util::Clock::system(),
+                             place_of(options, report.benchmark_info.model_id), print_report(report, format));
 }
 
 // Its numbers are there whether or not a file could be made of them.
@@ -141,10 +146,8 @@ int perf_bundle(Context& context, const PerfOptions& options) {
   const auto format = bench::parse_report_format(options.format.empty() ? "text" : util::ascii_lower(options.format));
   if (!format) return report_error(context, "perf", format.error());
   // Before the measurement that would be in vain; writing looks again.
-  if (!options.output.empty() && !options.overwrite && fs::exists(context.file_system(), options.output)) {
-    return report_error(context, "perf",
-                        {ErrorCode::bad_input, "the report " + util::quoted(options.output) + " exists already",
-                         options.output, "replace it with --overwrite, or name another file with -o"});
+  if (const auto place = check_report_place(context.file_system(), place_of(options, "bundle")); !place) {
+    return report_error(context, "perf", place.error());
   }
   const auto report = measure(context, options);
   if (!report) return report_error(context, "perf", report.error());

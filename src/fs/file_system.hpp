@@ -169,8 +169,8 @@ void remove_left_temporary(FileSystem& fs, const stdfs::path& path);
 // Depth-first, links never followed, missing is ok.
 [[nodiscard]] Result<void> remove_tree(FileSystem& fs, const stdfs::path& path);
 [[nodiscard]] bool exists(FileSystem& fs, const stdfs::path& path);  // lstat says so
-// Files can be made in `folder`, or where it would have to be made; tried, and nothing is left. io or no_space naming the
-// folder, bad_input where something on the way is no folder.
+// Files can be made in `folder`, or where it would have to be made; tried, and nothing is left. io or no_space naming
+// the folder, bad_input where something on the way is no folder.
 [[nodiscard]] Result<void> check_can_write(FileSystem& fs, const stdfs::path& folder);
 // `path` is `folder` or lies below it, as the names say; an empty folder holds nothing.
 [[nodiscard]] bool is_within(const stdfs::path& folder, const stdfs::path& path);

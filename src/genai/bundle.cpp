@@ -70,10 +70,10 @@ Result<std::string> read_text(fs::FileSystem& fs, const Bundle& bundle) {
 
 // genai opens what it looks for: a FIFO would hang it.
 Result<void> check_kinds(fs::FileSystem& fs, const stdfs::path& folder) {
-  PRECAST_TRY_ASSIGN(const auto entries, fs.list(folder));
-  for (const fs::DirEntry& entry : entries) {
-    if (entry.kind == fs::FileKind::regular || entry.kind == fs::FileKind::directory) continue;
-    const stdfs::path path = folder / entry.name;
+  PRECAST_TRY_ASSIGN(const auto entries, fs::list_tree(fs, folder));
+  for (const fs::TreeEntry& entry : entries) {
+    if (entry.kind == fs::FileKind::regular) continue;
+    const stdfs::path path = folder / entry.path;
     const auto stat = fs.stat(path);  // a link that leads to nothing is as good as no file
     if (!stat || stat->kind == fs::FileKind::regular || stat->kind == fs::FileKind::directory) continue;
     return fail(ErrorCode::bad_input, fmt::format("{} is neither a file nor a folder", util::quoted(path)), path,
@@ -154,8 +154,7 @@ class ModelReader {
     }
     SlidingWindow window;
     const auto size = number(*object, "window_size", where + ".window_size");
-    if (!size) return std::nullopt;
-    window.window_size = *size;
+    window.window_size = size.value_or(0);  // refused below, as genai would divide by it
     window.pad_value = number(*object, "pad_value", where + ".pad_value");
     window.alignment = text(*object, "alignment", where + ".alignment");
     return window;
@@ -176,9 +175,43 @@ Result<void> check_numbers(const Bundle& bundle) {
   const std::int64_t context = bundle.context_length.value_or(kMost);
   if (context > kMost) return refuse("model.context_length", context, fmt::format("at most {}", kMost));
   if (!bundle.sliding_window) return {};
+  const std::string& alignment = bundle.sliding_window->alignment;
+  if (!alignment.empty() && alignment != "left" && alignment != "right") {
+    return fail(ErrorCode::bad_input,
+                fmt::format("{}: 'model.decoder.sliding_window.alignment' is '{}', neither left nor right",
+                            util::quoted(bundle.config_path), util::escape_to_line(alignment)),
+                bundle.config_path, "correct the file, or export the bundle again");
+  }
   const std::int64_t window = bundle.sliding_window->window_size;
   if (window > 0 && (context <= 0 || window <= context)) return {};
   return refuse("model.decoder.sliding_window.window_size", window, "between 1 and the context length");
+}
+
+// genai prints a layer's number into the names of its caches with them: anything else than one %d crashes it, or gives
+// all layers one name.
+Result<void> check_name_templates(const Bundle& bundle, const Json& model) {
+  for (const auto& part : model.items()) {
+    for (const char* group : {"inputs", "outputs"}) {
+      const Json* names = member(part.value(), group);
+      if (names == nullptr || !names->is_object()) continue;
+      for (const auto& name : names->items()) {
+        if (!name.key().ends_with("_names") || !name.value().is_string()) continue;
+        const auto& text = name.value().get_ref<const std::string&>();
+        const bool numbered =
+            name.key().starts_with("past_") || name.key().starts_with("present_") || name.key().starts_with("cross_");
+        const auto signs = std::ranges::count(text, '%');
+        const bool one = signs == 1 && text.find("%d") != std::string::npos;
+        if (one || (signs == 0 && !numbered)) continue;
+        return fail(
+            ErrorCode::bad_input,
+            fmt::format("{}: 'model.{}.{}.{}' is '{}', which must have %d once, for the layer's number, and no "
+                        "other %",
+                        util::quoted(bundle.config_path), part.key(), group, name.key(), util::escape_to_line(text)),
+            bundle.config_path, "correct the file, or export the bundle again");
+      }
+    }
+  }
+  return {};
 }
 
 Result<const Json*> object_in(const Bundle& bundle, const Json& parent, const std::string& key,
@@ -218,6 +251,7 @@ Result<Bundle> read_bundle(fs::FileSystem& fs, const stdfs::path& path) {
   PRECAST_TRY_ASSIGN(const Json* model, object_in(bundle, document, "model", "model"));
   PRECAST_TRY_ASSIGN(const Json* decoder, object_in(bundle, *model, "decoder", "model.decoder"));
   bundle.layout = member(*decoder, "pipeline") != nullptr ? Layout::pipeline : Layout::flat;
+  PRECAST_TRY(check_name_templates(bundle, *model));
   Notes notes;
   if (marked) notes.add("the config starts with a byte-order mark, which genai cannot read: it gets a copy without");
   ModelReader(*model, notes).read(bundle, *decoder);

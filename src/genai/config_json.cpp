@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -80,8 +81,23 @@ std::string reason_of(std::string_view what) {
 
 Result<Json> parse_config(const std::filesystem::path& config_path, std::string_view text) {
   if (const auto problem = ShapeScan().scan(text)) return not_json(config_path, text, *problem);
+  std::vector<std::set<std::string>> seen;  // of each object that is open
+  std::string twice;
+  const auto note_keys = [&](int /*depth*/, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) seen.emplace_back();
+    if (event == Json::parse_event_t::object_end) seen.pop_back();
+    if (event == Json::parse_event_t::key && !seen.back().insert(parsed.get<std::string>()).second) {
+      twice = parsed.get<std::string>();
+    }
+    return true;
+  };
   try {
-    Json document = Json::parse(text);
+    Json document = Json::parse(text, note_keys);
+    if (!twice.empty()) {  // genai merges the two, other readers take the last
+      return fail(ErrorCode::bad_input,
+                  fmt::format("{}: an object has '{}' twice", util::quoted(config_path), util::escape_to_line(twice)),
+                  config_path, "leave one of them");
+    }
     if (document.is_object()) return document;
     return fail(ErrorCode::bad_input,
                 fmt::format("{} holds {}, not an object", util::quoted(config_path), kind_of(document)), config_path,

@@ -16,8 +16,9 @@ namespace precast::genai {
 
 using Json = nlohmann::ordered_json;
 
-// The document, an object. bad_input with line and column if it is no JSON, nests deeper than 64 levels, or has an
-// object of more than 1000 members (no config has; each costs time with the square of its size).
+// The document, an object. bad_input if a key stands twice in an object, and with line and column if it is no JSON,
+// nests deeper than 64 levels, or has an object of more than 1000 members (no config has; each costs time with the
+// square of its size).
 [[nodiscard]] Result<Json> parse_config(const std::filesystem::path& config_path, std::string_view text);
 
 // The member of an object; null = `object` is none, or has no such key.

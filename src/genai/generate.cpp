@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -244,6 +245,9 @@ Result<void> check_config(const GenerationConfig& config) {
     if (stop.empty()) return refuse("a stop text", "is empty");
     PRECAST_TRY(check_text(stop, "a stop text"));
   }
+  constexpr std::uint32_t kMost = std::numeric_limits<std::int32_t>::max();  // genai's own numbers are 32-bit
+  if (config.seed.value_or(0) > kMost) return refuse("seed", "must be at most 2147483647");
+  if (config.top_k > kMost) return refuse("top_k", "must be at most 2147483647");
   if (config.max_new_tokens == 0) return refuse("max_new_tokens", "must be at least 1");
   if (config.min_new_tokens > config.max_new_tokens) return refuse("min_new_tokens", "is more than max_new_tokens");
   if (!positive(config.temperature)) return refuse("temperature", "must be more than 0");

@@ -94,6 +94,11 @@ Result<LibraryLocation> named(fs::FileSystem& fs, const stdfs::path& library, co
 // genai takes this variable's library before any other, and would bring a second ORT into the process.
 Result<void> require_same_ort(const ort::Runtime& runtime) {
   const std::string other = from_environment("ORT_LIB_PATH");
+  if (other.empty() && std::getenv("ORT_LIB_PATH") != nullptr) {
+    return fail(ErrorCode::ep_unavailable,
+                "ORT_LIB_PATH is set and empty: onnxruntime-genai would look for ONNX Runtime in the program itself",
+                {}, "unset ORT_LIB_PATH");
+  }
   std::error_code ignored;  // what is not there is not loaded either
   const stdfs::file_type kind = stdfs::status(other, ignored).type();
   if (!other.empty() && kind != stdfs::file_type::regular && kind != stdfs::file_type::directory &&

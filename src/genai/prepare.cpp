@@ -147,17 +147,6 @@ Result<void> check_compiled_stages(fs::FileSystem& fs, const OpenedBundle& opene
   return {};
 }
 
-// The store would become a part of what is stored.
-Result<void> check_store_place(const compile::Services& services, const Bundle& bundle) {
-  if (services.store == nullptr) return {};
-  std::error_code error;
-  const stdfs::path folder = stdfs::canonical(bundle.folder, error);
-  const stdfs::path root = stdfs::canonical(services.store->layout().root(), error);
-  if (error || !fs::is_within(folder, root)) return {};
-  return fail(ErrorCode::bad_input, "the cache " + util::quoted(root) + " lies in the bundle " + util::quoted(folder),
-              root, "name another folder with --cache-dir or PRECAST_CACHE_DIR");
-}
-
 class Preparing {
  public:
   Preparing(compile::Resolver& resolver, const OpenedBundle& opened, const PrepareOptions& options)
@@ -265,6 +254,16 @@ class Preparing {
 
 }  // namespace
 
+Result<void> check_store_place(const stdfs::path& root, const stdfs::path& bundle) {
+  std::error_code error;  // what is not there is judged by those who need it
+  stdfs::path folder = stdfs::canonical(bundle, error);
+  if (!error && !stdfs::is_directory(folder, error)) folder = folder.parent_path();
+  const stdfs::path place = stdfs::weakly_canonical(root, error);
+  if (error || !fs::is_within(folder, place)) return {};
+  return fail(ErrorCode::bad_input, "the cache " + util::quoted(place) + " lies in the bundle " + util::quoted(folder),
+              place, "name another folder with --cache-dir or PRECAST_CACHE_DIR");
+}
+
 bool PreparedBundle::any_compiled() const {
   return std::ranges::any_of(stages, is_compiled_here);
 }
@@ -312,7 +311,10 @@ Result<PreparedBundle> prepare_bundle(compile::Resolver& resolver, const OpenedB
   PreparedBundle prepared;
   prepared.route = opened.route;
   prepared.warnings = opened.route.warnings;
-  if (options.compile) PRECAST_TRY(check_store_place(resolver.services(), opened.bundle));
+  const store::Store* const store = resolver.services().store;
+  if (options.compile && store != nullptr) {
+    PRECAST_TRY(check_store_place(store->layout().root(), opened.bundle.folder));
+  }
   if (!earlier.stages.empty()) {
     prepared.stages = std::move(earlier.stages);
     for (PreparedStage& stage : prepared.stages) {

@@ -74,6 +74,10 @@ struct PreparedBundle {
   [[nodiscard]] bool any_compiled() const;
 };
 
+// bad_input where the cache's root lies in the bundle (its folder, or the configuration in it): it would become a part
+// of what it stores. To be asked before the store is made, too.
+[[nodiscard]] Result<void> check_store_place(const std::filesystem::path& root, const std::filesystem::path& bundle);
+
 // Called when a stage's compile reaches something, and with null when it is done; from several threads. An empty name
 // is the bundle itself, which is being loaded.
 using StageObserver = std::function<void(const std::string& stage, const compile::Progress*)>;

@@ -149,8 +149,8 @@ enum class There : std::uint8_t { nothing, empty, ours };
 
 struct Look {
   There there = There::nothing;
-  Digests files;         // of ours
-  std::string missing;   // one that was published and is gone
+  Digests files;        // of ours
+  std::string missing;  // one that was published and is gone
 };
 
 Result<Look> look_at(fs::FileSystem& fs, const PublishBundle& request) {
@@ -252,7 +252,8 @@ class Draft {
   // It is the folder that was made, and its files are those that were hashed: nobody tidied it up meanwhile.
   Result<void> check_untouched(const Files& files) {
     const auto changed = [&](const stdfs::path& what) {
-      return fail(ErrorCode::busy, "somebody changes " + util::quoted(what) + " while it is written", what, "try again");
+      return fail(ErrorCode::busy, "somebody changes " + util::quoted(what) + " while it is written", what,
+                  "try again");
     };
     PRECAST_TRY_ASSIGN(const bool mine, is_mine());
     if (!mine) return changed(folder_);
@@ -431,7 +432,8 @@ Result<PublishedBundle> publish_bundle(fs::FileSystem& fs, const PreparedBundle&
   }
   PRECAST_TRY(draft.check_untouched(files));
   if (auto moved = draft.move_to(request.output, look.there); !moved) {
-    if (moved.error().hint.empty()) moved.error().hint = "delete what is there yourself, or name another folder with -o";
+    if (moved.error().hint.empty())
+      moved.error().hint = "delete what is there yourself, or name another folder with -o";
     return std::unexpected(std::move(moved).error());
   }
   return PublishedBundle{request.output, Publication::written};

@@ -159,11 +159,15 @@ Error explained(Error error, const OpenedBundle& opened, const PreparedBundle& p
     error.hint = "precast doctor says whether onnxruntime-genai and the EPs are well; --ep cpu loads it without an EP";
     return error;
   }
-  error.message = stage_of(opened.bundle, stage) + ": " + error.message;
+  const bool compiled = at->outcome == StageOutcome::compiled || at->outcome == StageOutcome::hit;
+  error.message = stage_of(opened.bundle, stage) + (compiled ? ", as compiled for " + at->ep : std::string()) + ": " +
+                  error.message;
   error.path = opened.bundle.stages[static_cast<std::size_t>(at - prepared.stages.begin())].model;
   if (error.message.find("fallback to CPU EP has been explicitly disabled") != std::string::npos) {
     error.hint = at->ep + " does not run all of its nodes, and perf and --strict refuse the CPU for the rest: " +
                  "precast generate says how many there are";
+  } else if (compiled) {
+    error.hint = "--rebuild compiles it again; without --strict its original runs";
   } else if (at->ep.empty() || at->on_cpu) {
     error.hint = "precast run " + util::quoted(error.path) + " tries the model alone";
   } else {

@@ -56,7 +56,14 @@ std::vector<std::filesystem::path> system_library_directories() {
 Result<LoadedRuntime> load_runtime_library(const std::filesystem::path& library, bool already_mapped) {
   if (!already_mapped) PRECAST_TRY(check_library_file(library));
   const int mode = RTLD_NOW | RTLD_LOCAL | (already_mapped ? RTLD_NOLOAD : 0);
-  void* handle = dlopen(library.c_str(), mode);
+  void* handle = nullptr;
+  try {
+    handle = dlopen(library.c_str(), mode);
+  } catch (const std::exception& e) {  // from another library's static initialiser
+    return fail(ErrorCode::ep_unavailable,
+                fmt::format("cannot load ONNX Runtime from {}: {}", util::quoted(library), util::one_line(e.what())),
+                library, "name libonnxruntime.so.1 with --ort-library");
+  }
   if (handle == nullptr && already_mapped) {
     // Linked into the program itself: there is no library to open, and the symbol is visible.
     if (void* entry = dlsym(RTLD_DEFAULT, kEntryPoint); entry != nullptr) return LoadedRuntime{library, entry, nullptr};

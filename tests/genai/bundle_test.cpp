@@ -174,7 +174,37 @@ TEST(Bundle, WhatWouldHangGenaiIsNamed) {
   std::filesystem::create_symlink(outside, folder.path() / "link");
   expect_named("link");
   std::filesystem::remove(outside);
+  std::filesystem::create_directories(folder.path() / "precast/deep");
+  ASSERT_EQ(::mkfifo((folder.path() / "precast/deep/context.bin").c_str(), 0600), 0);
+  expect_named("context.bin");
+  std::filesystem::remove(folder.path() / "precast/deep/context.bin");
   EXPECT_TRUE(folder.read()) << "a link that leads to nothing is left to whoever needs it";
+}
+
+TEST(Bundle, NamesOfCachesAreTemplatesWithOneNumber) {
+  const auto with = [](const std::string& group, const std::string& key, const std::string& value) {
+    std::string config = pipeline("[]", "[]");
+    config.insert(config.find(R"("decoder": {)") + 12, "\"" + group + R"(": {")" + key + R"(": ")" + value + "\"}, ");
+    return BundleFolder(config).read();
+  };
+  for (const char* bad : {"past_%s", "past_%n", "past_%d_%d", "past_%", "past_%%d", "past_%5d", "past"}) {
+    for (const auto& [group, key] :
+         {std::pair("inputs", "past_key_names"), std::pair("outputs", "present_value_names")}) {
+      const auto bundle = with(group, key, bad);
+      EXPECT_THAT(message_of(bundle), AllOf(HasSubstr("model.decoder." + std::string(group) + "." + key),
+                                            HasSubstr("'" + std::string(bad) + "'"), HasSubstr("%d once")));
+    }
+  }
+  EXPECT_TRUE(with("inputs", "past_key_names", "past.%d.key"));
+  EXPECT_TRUE(with("inputs", "input_ids", "100%s"));
+  EXPECT_TRUE(with("inputs", "some_names", "plain"));
+  EXPECT_FALSE(with("inputs", "some_names", "%s"));
+}
+
+TEST(Bundle, AKeyThatStandsTwiceIsRefused) {
+  std::string config = pipeline("[]", "[]");
+  config.insert(config.find(R"("context_length")"), R"("context_length": 64, )");
+  EXPECT_THAT(message_of(BundleFolder(config).read()), HasSubstr("an object has 'context_length' twice"));
 }
 
 TEST(Bundle, NumbersThatGenaiCannotTakeAreNamedByKey) {
@@ -190,6 +220,11 @@ TEST(Bundle, NumbersThatGenaiCannotTakeAreNamedByKey) {
                       HasSubstr("between 1 and the context length")));
   }
   EXPECT_TRUE(with(R"("window_size": 16)", R"("window_size": 64)"));
+  for (const char* none : {R"("other": 16)", R"("window_size": "16")"}) {
+    EXPECT_THAT(message_of(with(R"("window_size": 16)", none)), HasSubstr("window_size' is 0"));
+  }
+  EXPECT_THAT(message_of(with(R"("alignment": "left")", R"("alignment": "middle")")),
+              HasSubstr("is 'middle', neither left nor right"));
   EXPECT_THAT(message_of(with(R"("context_length": 64)", R"("context_length": 2147483648)")),
               HasSubstr("'model.context_length' is 2147483648, not at most 2147483647"));
 }

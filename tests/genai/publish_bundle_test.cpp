@@ -2,6 +2,8 @@
 
 #include <thread>
 
+#include <sys/stat.h>
+
 #include <unistd.h>
 
 #include "genai/bundle_view.hpp"
@@ -306,6 +308,107 @@ TEST_F(PublishBundleTest, NotInAnotherPublishedBundle) {
   must_publish("the new one", true);
   output_ = parent_ / "published/data/second";
   expect_refused(request(true), "lies in a bundle that precast published");
+}
+
+TEST_F(PublishBundleTest, WhatLacksFilesIsNotTheSameAndIsMadeWhole) {
+  for (const char* gone : {"tokenizer.json", "genai_config.json", "data/deep/file", "precast/1-context/npu.bin"}) {
+    must_publish("the new one", true, true);
+    stdfs::remove(output_ / gone);
+    const auto refused = publish_bundle(fs_, prepared(), request());
+    ASSERT_FALSE(refused) << gone;
+    EXPECT_EQ(refused.error().code, ErrorCode::bad_input);
+    EXPECT_THAT(refused.error().message, ::testing::AllOf(HasSubstr("lacks a file"), HasSubstr(gone)));
+    must_publish("the new one", true, true);
+    EXPECT_EQ(bundle_there(), expected()) << gone;
+    stdfs::remove_all(output_);
+  }
+}
+
+// At each call somebody tidies the draft away, renames it, or changes a file in it.
+TEST_F(PublishBundleTest, NothingIsPublishedOfADraftThatSomebodyTouched) {
+  using Touch = std::function<void(const stdfs::path&)>;
+  const Touch touches[] = {[](const stdfs::path& draft) { stdfs::remove_all(draft); },
+                           [](const stdfs::path& draft) { stdfs::rename(draft, draft.parent_path() / "moved"); },
+                           [](const stdfs::path& draft) { stdfs::remove(draft / "tokenizer.json"); },
+                           [](const stdfs::path& draft) {
+                             if (stdfs::exists(draft / "data/deep/file")) put(draft / "data/deep/file", "other");
+                           },
+                           [](const stdfs::path& draft) { put(draft / "added", "by somebody"); }};
+  int refusals = 0;
+  for (const Touch& touch : touches) {
+    for (int call = 1;; ++call) {
+      stdfs::remove_all(parent_);
+      stdfs::create_directory(parent_);
+      int calls = 0;
+      fs_.set_hook([&](std::string_view, const stdfs::path&) -> std::optional<Error> {
+        if (++calls != call) return std::nullopt;
+        for (const auto& entry : stdfs::directory_iterator(parent_)) {
+          if (entry.path().filename() == "published") continue;
+          touch(entry.path());
+          break;
+        }
+        return std::nullopt;
+      });
+      const auto published = publish_bundle(fs_, prepared(), request());
+      fs_.set_hook({});
+      if (calls < call) break;
+      refusals += published ? 0 : 1;
+      if (published) EXPECT_EQ(bundle_there(), expected()) << call;
+      if (!published)
+        EXPECT_FALSE(stdfs::exists(output_ / kPublishedName)) << call << ": " << published.error().message;
+    }
+  }
+  EXPECT_GT(refusals, 20);
+}
+
+TEST_F(PublishBundleTest, WhoeverElseLockedTheFolderIsWaitedForAsLongAsAsked) {
+  fs::File other = fs::FileSystem::posix().open(parent_, fs::OpenMode::read).value();
+  ASSERT_TRUE(fs::FileSystem::posix().try_lock(other, fs::LockKind::exclusive).value());
+  PublishBundle wanted = request();
+  wanted.lock_timeout = std::chrono::milliseconds(20);
+  const auto busy = publish_bundle(fs_, prepared(), wanted);
+  ASSERT_FALSE(busy);
+  EXPECT_EQ(busy.error().code, ErrorCode::busy);
+  EXPECT_THAT(busy.error().message, HasSubstr("has locked the folder"));
+  EXPECT_EQ(store::testing::entries_in(parent_), 0U);
+  wanted.lock_timeout.reset();
+  stdfs::path waited_for;
+  wanted.on_wait = [&](const stdfs::path& folder) {
+    waited_for = folder;
+    other = fs::File();
+  };
+  EXPECT_TRUE(publish_bundle(fs_, prepared(), wanted));
+  EXPECT_EQ(waited_for, parent_);
+}
+
+TEST_F(PublishBundleTest, TheUmaskIsRespected) {
+  const mode_t before = ::umask(0027);
+  must_publish("the new one", true);
+  ::umask(before);
+  for (const auto& entry : stdfs::recursive_directory_iterator(output_)) {
+    EXPECT_EQ(fs_.lstat(entry.path()).value().mode, entry.is_directory() ? 0750U : 0640U) << entry.path();
+  }
+  EXPECT_EQ(fs_.lstat(output_).value().mode, 0750U);
+}
+
+TEST_F(PublishBundleTest, FoldersOfOthersAreNotTakenForDrafts) {
+  const stdfs::path theirs = fs::new_temporary(parent_);
+  stdfs::create_directory(theirs);
+  put(theirs / "letter", "dear");
+  ASSERT_TRUE(publish_bundle(fs_, prepared(), request()));
+  EXPECT_EQ(contents(theirs / "letter"), "dear");
+  output_ = fs::new_temporary(parent_);
+  expect_refused(request(), "precast's own temporary folders");
+}
+
+TEST_F(PublishBundleTest, AFileOnTheWayIsNamed) {
+  put(parent_ / "file", "theirs");
+  output_ = parent_ / "file/published";
+  const auto checked = check_bundle_output(fs_, request());
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, ErrorCode::bad_input);
+  EXPECT_THAT(checked.error().message, HasSubstr("file' is not a folder"));
+  EXPECT_FALSE(publish_bundle(fs_, prepared(), request()));
 }
 
 TEST_F(PublishBundleTest, AFileThatVanishesFromTheDraftIsNoticed) {

@@ -84,6 +84,8 @@ TEST(GenaiLibrary, AnotherOrtForGenaiIsRefused) {
   std::filesystem::copy_file(std::filesystem::canonical(testing::kOrt), folder / "libonnxruntime.so");
   const auto other = [&] { ::setenv("ORT_LIB_PATH", (folder / "libonnxruntime.so").c_str(), 1); };
   EXPECT_THAT(load_in_child(named(testing::kGenai), other), HasSubstr("unset ORT_LIB_PATH"));
+  EXPECT_THAT(load_in_child(named(testing::kGenai), [] { ::setenv("ORT_LIB_PATH", "", 1); }),
+              HasSubstr("set and empty"));
   const auto fifo = [&] {
     (void)::mkfifo((folder / "fifo").c_str(), 0600);
     ::setenv("ORT_LIB_PATH", (folder / "fifo").c_str(), 1);

@@ -179,12 +179,15 @@ TEST_F(BundleCommands, AStageThatIsCompiledRunsOnNoOtherEp) {
                {"stage 'context' of", "is compiled for 'QNNExecutionProvider' already", "cannot run on the CPU"});
   expect_error(hello(published, {"--ep", "openvino", "--compile"}), 2, {"cannot run on OpenVINOExecutionProvider"});
   EXPECT_EQ(precast_.run(posing(hello(published, {"--ep", "qnn"}))).code, 0);
+  expect_error(posing({"compile", published.native(), "-o", (folder_ / "again").native()}), 2, {"compiled already"});
 }
 
 TEST_F(BundleCommands, ACacheInTheBundleIsRefused) {
   const stdfs::path bundle = on_fake();
   precast_.env["PRECAST_CACHE_DIR"] = (bundle / "cache").native();
   expect_error(posing(hello(bundle, {"--compile"})), 2, {"the cache", "lies in the bundle"});
+  expect_error(posing({"compile", bundle.native()}), 2, {"the cache", "lies in the bundle"});
+  EXPECT_FALSE(stdfs::exists(bundle / "cache")) << "the bundle was written to";
 }
 
 // None of these may end the process as genai's own search for ORT does.
@@ -317,10 +320,18 @@ TEST_F(BundleCommands, ChatTakesCommands) {
   EXPECT_EQ(ran.json()["turns"].size(), 1U);
 }
 
+TEST_F(BundleCommands, OptionsOfCompilingNeedIt) {
+  for (const char* option : {"--rebuild", "--no-cache", "--retry-failed", "--embed"}) {
+    const Ran ran = precast_.run(hello(tiny(), {option}));
+    EXPECT_EQ(ran.code, 2) << option;
+    EXPECT_THAT(ran.err, HasSubstr("--compile"));
+  }
+}
+
 TEST_F(BundleCommands, WrongSamplingOptionsAreNamedByOption) {
   for (const auto& [option, value] :
        {std::pair("--temperature", "0"), std::pair("--temperature", "nan"), std::pair("--top-p", "1.5"),
-        std::pair("--top-p", "-1"), std::pair("--repetition-penalty", "inf")}) {
+        std::pair("--top-p", "-1"), std::pair("--repetition-penalty", "inf"), std::pair("--seed", "2147483648")}) {
     const Ran ran = precast_.run(hello(tiny(), {option, value}));
     EXPECT_EQ(ran.code, 2) << option << " " << value;
     EXPECT_THAT(ran.err, HasSubstr(option));

@@ -94,6 +94,12 @@ TEST_F(FreshProcess, a_file_that_is_no_library_is_refused_with_the_loaders_words
               "ep_unavailable: cannot load ONNX Runtime from '.*': .*(file too short|invalid ELF)");
 }
 
+// Its static initialiser throws, and may do so in dlopen.
+TEST_F(FreshProcess, onnxruntime_genai_is_not_onnx_runtime) {
+  const auto genai = tests::kDeps / "genai/onnxruntime_genai_core/bin/libonnxruntime-genai.so";
+  EXPECT_EXIT(print_load(library(genai)), ExitedWithCode(1), "ep_unavailable: ");
+}
+
 // The loader would end the process with SIGBUS.
 TEST_F(FreshProcess, a_library_that_is_cut_off_is_refused) {
   const TempFolder temp;
