@@ -202,12 +202,22 @@ Result<void> check_place(fs::FileSystem& fs, const PublishBundle& request) {
   return {};
 }
 
+// What tells that it is ours goes last. What stays is removed by the next publication.
+void remove_draft(fs::FileSystem& fs, const stdfs::path& folder) {
+  const auto entries = fs.list(folder);
+  if (!entries) return;
+  for (const fs::DirEntry& entry : *entries) {
+    if (!is_of_publishing(entry.name) && !fs::remove_tree(fs, folder / entry.name)) return;
+  }
+  (void)fs::remove_tree(fs, folder);
+}
+
 // A folder beside the output, with a lease while it is written; it goes with its object unless it got its name.
 class Draft {
  public:
   Draft(fs::FileSystem& fs, const stdfs::path& output) : fs_(fs), folder_(fs::new_temporary(output.parent_path())) {}
   ~Draft() {
-    if (!folder_.empty()) (void)fs::remove_tree(fs_, folder_);  // what stays is removed by the next publication
+    if (!folder_.empty()) remove_draft(fs_, folder_);
   }
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
@@ -354,11 +364,11 @@ void remove_left_drafts(fs::FileSystem& fs, const stdfs::path& parent) {
     auto lease = fs.open(folder / kLeaseName, fs::OpenMode::lock_existing);
     if (!lease && (!fs::is_not_found(lease.error()) || !is_ours_without_lease(fs, folder))) continue;
     const auto locked = lease ? fs.try_lock(*lease, fs::LockKind::exclusive) : Result<bool>(true);
-    if (locked && *locked) (void)fs::remove_tree(fs, folder);  // what stays is tried again next time
+    if (locked && *locked) remove_draft(fs, folder);
   }
 }
 
-// The copies are what they should be.
+// The copies are what they should be, and nothing else is there.
 Result<void> check_copies(const BundleRecipe& recipe, const Digests& wanted, const Files& files,
                           const stdfs::path& folder) {
   for (const auto& [name, sha256] : wanted) {
@@ -373,7 +383,9 @@ Result<void> check_copies(const BundleRecipe& recipe, const Digests& wanted, con
     return fail(ErrorCode::busy, util::quoted(name) + " changed while it was copied", recipe.original / name,
                 "try again when nothing writes to it any more");
   }
-  return {};
+  const auto added = std::ranges::find_if(files, [&](const auto& file) { return !wanted.contains(file.first); });
+  if (added == files.end()) return {};
+  return fail(ErrorCode::busy, "somebody else wrote " + util::quoted(folder / added->first), folder, "try again");
 }
 
 // What whoever was killed before deleting it left there is deleted.
@@ -411,9 +423,9 @@ Result<PublishedBundle> publish_bundle(fs::FileSystem& fs, const PreparedBundle&
   Draft draft(fs, request.output);
   {
     PRECAST_TRY_ASSIGN(const ParentLock lock, ParentLock::take(fs, request));
+    remove_left_drafts(fs, parent);
     PRECAST_TRY_ASSIGN(const Look look, look_at(fs, request));
     if (look.there == There::ours && look.files == wanted) return same_again(fs, request);
-    remove_left_drafts(fs, parent);
     PRECAST_TRY(draft.make());
   }
   PRECAST_TRY(assemble(fs, *prepared.recipe, draft.folder(), StoredFiles::copy));

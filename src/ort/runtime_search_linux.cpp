@@ -57,8 +57,10 @@ Result<LoadedRuntime> load_runtime_library(const std::filesystem::path& library,
   if (!already_mapped) PRECAST_TRY(check_library_file(library));
   const int mode = RTLD_NOW | RTLD_LOCAL | (already_mapped ? RTLD_NOLOAD : 0);
   void* handle = nullptr;
+  // glibc declares that dlopen does not throw; what it runs may. Through a pointer the compiler cannot rely on that.
+  void* (*volatile open)(const char*, int) = &dlopen;
   try {
-    handle = dlopen(library.c_str(), mode);
+    handle = open(library.c_str(), mode);
   } catch (const std::exception& e) {  // from another library's static initialiser
     return fail(ErrorCode::ep_unavailable,
                 fmt::format("cannot load ONNX Runtime from {}: {}", util::quoted(library), util::one_line(e.what())),
