@@ -15,7 +15,7 @@ constexpr int kDeepestLinks = 8;  // folders reached through links inside such f
 
 bool is_of_tools(const stdfs::path& name) {
   const stdfs::path first = *name.begin();
-  return first == ".git" || first == ".cache" || name == ".precast-lease" || fs::is_temporary(name.filename().native());
+  return first == ".git" || first == ".cache" || name == kLeaseName || fs::is_temporary(name.filename().native());
 }
 
 class Listing {

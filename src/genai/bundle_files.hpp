@@ -10,6 +10,9 @@
 
 namespace precast::genai {
 
+// In a folder that is being published, and perhaps left in one that was: no file of a bundle.
+inline constexpr const char* kLeaseName = ".precast-lease";
+
 struct BundleFile {
   std::filesystem::path name;  // relative to the bundle
   std::filesystem::path from;  // absolute; links resolved
