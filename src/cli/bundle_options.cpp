@@ -5,7 +5,6 @@
 
 #include "cli/compile_options.hpp"
 #include "cli/result_json.hpp"
-#include "cli/validators.hpp"
 #include "ort/ep_table.hpp"
 #include "util/text.hpp"
 #include "util/try.hpp"
@@ -18,8 +17,7 @@ void add_bundle_options(CLI::App& command, BundleOptions& options) {
       .add_option("--ep", options.ep,
                   "Execution provider for the stages that name one (default: the bundle's own): " +
                       ort::known_ep_aliases() + "; NAME@SOURCE pins the source")
-      ->type_name("NAME")
-      ->check(not_empty);
+      ->type_name("NAME");
   command.add_option("-d,--device", options.device, "Device class; config: the bundle's own routing")
       ->check(CLI::IsMember({"config", "auto", "cpu", "gpu", "npu", "mixed"}, CLI::ignore_case))
       ->capture_default_str();

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/validators.hpp"
 #include "fs/file_system.hpp"
 #include "genai/generate.hpp"
 #include "util/text.hpp"
@@ -54,8 +53,7 @@ void add_generation_options(CLI::App& command, GenerationOptions& options) {
   command.add_flag("--ignore-eos", config.ignore_eos, "Nor before --max-new-tokens");
   command.add_option("--stop", config.stop, "A text that ends the answer; may be repeated")
       ->allow_extra_args(false)
-      ->type_name("TEXT")
-      ->check(not_empty);
+      ->type_name("TEXT");
   command.add_flag("--do-sample", config.do_sample, "Draw tokens instead of taking the likeliest")->group(kSampling);
   command.add_option("--temperature", config.temperature, "More than 0; the less, the likelier the tokens")
       ->check(above_zero)
@@ -96,10 +94,7 @@ Result<void> check_texts(const GenerationConfig& config, const std::string& syst
 
 void add_prompt_options(CLI::App& command, PromptOptions& options) {
   auto* prompt = command.add_option("-p,--prompt", options.prompt, "What is asked")->type_name("TEXT");
-  command.add_option("--prompt-file", options.prompt_file, "A UTF-8 file with it")
-      ->type_name("FILE")
-      ->check(not_empty)
-      ->excludes(prompt);
+  command.add_option("--prompt-file", options.prompt_file, "A UTF-8 file with it")->type_name("FILE")->excludes(prompt);
   command.add_option("--system", options.system, "A system message before it")->type_name("TEXT");
   command.add_flag("--no-apply-template", options.no_apply_template, "The prompt is formatted already")
       ->excludes("--system");

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/validators.hpp"
 #include "compile/work_folder.hpp"
 #include "identity/hashing_digester.hpp"
 #include "identity/links.hpp"
@@ -77,13 +76,11 @@ Result<PublishingStore> publishing_store(Context& context, const compile::Reques
 
 void add_publish_options(CLI::App& command, PublishOptions& options) {
   command.add_option("-o,--output", options.output, "Also put the compiled model here, with its binaries beside it")
-      ->type_name("FILE")
-      ->check(not_empty);
+      ->type_name("FILE");
   command
       .add_option("--output-dir", options.output_dir,
                   "The same for every model, as <its name>_<EP>_ctx.onnx in this folder")
-      ->type_name("DIR")
-      ->check(not_empty);
+      ->type_name("DIR");
   command.add_flag("--overwrite", options.overwrite, "Replace an output that is something else than would be written");
 }
 
