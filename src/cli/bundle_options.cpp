@@ -111,7 +111,7 @@ Result<std::shared_ptr<genai::Session>> load_session(Context& context, const Bun
 
 std::string stage_sentence(const genai::PreparedStage& stage) {
   std::string text = "stage " + util::quoted(stage.name) + ": " + std::string(to_string(stage.outcome));
-  if (stage.outcome == genai::StageOutcome::compiled || stage.outcome == genai::StageOutcome::hit) {
+  if (stage.compiled()) {
     text += " for " + stage.ep;
   }
   if (stage.outcome == genai::StageOutcome::compiled) {

@@ -139,10 +139,7 @@ class Chat {
   }
 
   void answer(const std::string& question) {
-    const std::string_view problem = !util::is_utf8(question)                   ? "is not UTF-8"
-                                     : question.find('\0') != std::string::npos ? "has a NUL inside"
-                                                                                : "";
-    if (!problem.empty()) return refuse({ErrorCode::bad_input, "the line " + std::string(problem), {}, "give text"});
+    if (const auto checked = genai::check_text(question, "the line"); !checked) return refuse(checked.error());
     messages_.push_back({"user", question});
     util::CancelToken stop;
     genai::GenerationRequest request;

@@ -83,12 +83,8 @@ GenerationConfig make_generation_config(const CLI::App& command, const Generatio
 }
 
 Result<void> check_texts(const GenerationConfig& config, const std::string& system) {
-  if (!util::is_utf8(system))
-    return fail(ErrorCode::bad_input, "--system is not UTF-8", {}, "convert it: iconv -t UTF-8");
-  for (const std::string& stop : config.stop) {
-    if (!util::is_utf8(stop))
-      return fail(ErrorCode::bad_input, "--stop is not UTF-8", {}, "convert it: iconv -t UTF-8");
-  }
+  PRECAST_TRY(genai::check_text(system, "--system"));
+  for (const std::string& stop : config.stop) PRECAST_TRY(genai::check_text(stop, "--stop"));
   return genai::check_config(config);
 }
 
@@ -112,11 +108,9 @@ Result<std::string> read_prompt(const PromptOptions& options, const std::string&
   }
   const std::string from =
       options.prompt_file.empty() ? "--prompt" : "--prompt-file " + util::quoted(options.prompt_file);
-  if (!util::is_utf8(text)) {
-    return fail(ErrorCode::bad_input, from + " is not UTF-8", options.prompt_file, "convert it: iconv -t UTF-8");
-  }
-  if (text.find('\0') != std::string::npos) {
-    return fail(ErrorCode::bad_input, from + " has a NUL inside", options.prompt_file, "give text");
+  if (auto checked = genai::check_text(text, from); !checked) {
+    checked.error().path = options.prompt_file;
+    return std::unexpected(std::move(checked).error());
   }
   if (text.empty()) {
     return fail(ErrorCode::bad_input, "there is no prompt", options.prompt_file, "give -p TEXT or --prompt-file FILE");

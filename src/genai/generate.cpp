@@ -54,13 +54,6 @@ std::uint64_t padded_length(const Bundle& bundle, std::uint64_t prompt_tokens) {
   return (prompt_tokens + window - 1) / window * window;
 }
 
-// genai takes texts that end with a NUL, and what is no UTF-8 would be replaced without a word.
-Result<void> check_text(std::string_view text, const char* what) {
-  if (!util::is_utf8(text)) return fail(ErrorCode::bad_input, fmt::format("{} is not UTF-8", what), {}, "convert it");
-  if (text.find('\0') == std::string_view::npos) return {};
-  return fail(ErrorCode::bad_input, fmt::format("{} has a NUL inside", what), {}, "give text without it");
-}
-
 class Generating {
  public:
   Generating(const LoadedModel& loaded, const GenerationRequest& request)
@@ -237,6 +230,12 @@ class Generating {
 
 bool is_windowed_pipeline(const Bundle& bundle) {
   return bundle.model_type == kPipelineType && bundle.sliding_window;
+}
+
+Result<void> check_text(std::string_view text, const std::string& what) {
+  if (!util::is_utf8(text)) return fail(ErrorCode::bad_input, what + " is not UTF-8", {}, "convert it: iconv -t UTF-8");
+  if (text.find('\0') == std::string_view::npos) return {};
+  return fail(ErrorCode::bad_input, what + " has a NUL inside", {}, "give text without it");
 }
 
 Result<void> check_config(const GenerationConfig& config) {

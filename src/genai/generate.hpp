@@ -30,6 +30,9 @@ struct LoadedModel {
 
 // bad_input naming the field.
 [[nodiscard]] Result<void> check_config(const GenerationConfig& config);
+// genai takes texts that end with a NUL, and what is no UTF-8 would be replaced without a word: bad_input naming
+// `what`.
+[[nodiscard]] Result<void> check_text(std::string_view text, const std::string& what);
 
 // Errors: bad_input (no prompt, one that is longer than the context, with both numbers; a token that is none), else
 // compile_failed with genai's words. Where the template cannot be applied the hint is to give a formatted prompt.

@@ -13,11 +13,6 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-bool is_compiled_here(const PreparedStage& stage) {
-  return stage.resolution && stage.resolution->compiled_model() && stage.outcome != StageOutcome::precompiled &&
-         stage.outcome != StageOutcome::failed;
-}
-
 Result<void> require_stages(const Bundle& bundle, const PreparedBundle& prepared) {
   for (const PreparedStage& stage : prepared.stages) {
     if (stage.outcome != StageOutcome::failed) continue;
@@ -93,7 +88,7 @@ std::set<stdfs::path> replaced_files(const OpenedBundle& opened, const PreparedB
   std::set<stdfs::path> needed;
   for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
     const PreparedStage& stage = prepared.stages[i];
-    std::set<stdfs::path>& to = is_compiled_here(stage) ? replaced : needed;
+    std::set<stdfs::path>& to = stage.compiled() ? replaced : needed;
     for (const stdfs::path& file : files_of_stage(fs, opened.bundle.stages[i], stage)) {
       to.insert(file.lexically_relative(opened.bundle.folder).lexically_normal());
     }
@@ -153,13 +148,12 @@ class Preparing {
       : services_(resolver.services()), fs_(services_.file_system), opened_(opened), options_(options) {}
 
   Result<void> run(PreparedBundle& prepared) {
-    const bool compiled = std::ranges::any_of(prepared.stages, is_compiled_here);
-    if (!compiled) {
+    for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
+      prepared.stages[i].file = opened_.bundle.stages[i].filename;  // where nothing takes its place
+    }
+    if (!prepared.any_compiled()) {
       PRECAST_TRY_ASSIGN(const auto config, patched_config(opened_.bundle, prepared.route, {}));
       if (config) return view(prepared);
-      for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
-        prepared.stages[i].file = opened_.bundle.stages[i].filename;
-      }
       prepared.folder = opened_.bundle.folder;
       prepared.is_original = true;
       return {};
@@ -185,8 +179,7 @@ class Preparing {
     std::vector<StageFile> replacements;
     for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
       PreparedStage& stage = prepared.stages[i];
-      stage.file = opened_.bundle.stages[i].filename;
-      if (!is_compiled_here(stage)) continue;
+      if (!stage.compiled()) continue;
       const compile::Resolution& resolution = *stage.resolution;
       const std::string place = place_of(base, i, stage.name);
       PRECAST_TRY_ASSIGN(auto artifacts, artifacts_of(resolution));
@@ -230,7 +223,7 @@ class Preparing {
     std::vector<ViewedStage> viewed;
     for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
       PreparedStage& stage = prepared.stages[i];
-      if (!is_compiled_here(stage)) {
+      if (!stage.compiled()) {
         stage.file = std::string(kOriginalInView) + "/" + opened_.bundle.stages[i].filename;
         replacements.push_back({stage.name, stage.file, false});
         continue;
@@ -265,7 +258,7 @@ Result<void> check_store_place(const stdfs::path& root, const stdfs::path& bundl
 }
 
 bool PreparedBundle::any_compiled() const {
-  return std::ranges::any_of(stages, is_compiled_here);
+  return std::ranges::any_of(stages, &PreparedStage::compiled);
 }
 
 Result<OpenedBundle> open_bundle(fs::FileSystem& fs, const stdfs::path& path, const PrepareOptions& options) {

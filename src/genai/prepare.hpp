@@ -46,6 +46,9 @@ struct PreparedStage {
   std::string file;                               // its model in the folder that genai loads
   // Nodes by EP, of a compiled stage; of others once they are loaded, if ORT says. Empty = not known.
   std::map<std::string, std::uint64_t> nodes;
+
+  // By precast, now or before; not by whoever made the bundle.
+  [[nodiscard]] bool compiled() const { return outcome == StageOutcome::compiled || outcome == StageOutcome::hit; }
 };
 
 struct OpenedBundle {

@@ -19,7 +19,6 @@ namespace stdfs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::uint64_t kLargestRecord = std::uint64_t{16} << 20U;
-constexpr std::uint32_t kFolderMode = 0777;  // less the umask
 
 // As far as it exists, without links: a folder may be reached by several names.
 stdfs::path real(const stdfs::path& path) {
@@ -200,7 +199,7 @@ Result<PublishedBundle> publish_bundle(fs::FileSystem& fs, const PreparedBundle&
   if (!prepared.recipe) return fail(ErrorCode::internal, "no stage is compiled: there is nothing to publish");
   PRECAST_TRY(check_place(fs, request));
   const stdfs::path parent = request.output.parent_path();
-  PRECAST_TRY(fs::make_directories(fs, parent, kFolderMode, fs::Durability::durable));
+  PRECAST_TRY(fs::make_directories(fs, parent, kPublishedFolderMode, fs::Durability::durable));
   PRECAST_TRY_ASSIGN(const Digests wanted, planned(fs, *prepared.recipe, request.cancel));
   Draft draft(fs, request.output);
   {

@@ -14,7 +14,6 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-constexpr std::uint32_t kFolderMode = 0777;  // less the umask
 constexpr std::uint32_t kFileMode = 0666;
 constexpr std::uint32_t kOwnersFolderMode = 0700;
 constexpr std::uint32_t kOwnersFileMode = 0600;
@@ -77,9 +76,9 @@ Draft::~Draft() {
 Result<void> Draft::make() {
   constexpr int kAttempts = 4;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    PRECAST_TRY(fs_.make_directory(folder_, kFolderMode));
+    PRECAST_TRY(fs_.make_directory(folder_, kPublishedFolderMode));
     PRECAST_TRY_ASSIGN(const fs::FileStat made, fs_.lstat(folder_));
-    mode_ = (made.mode & kFolderMode) | kOwnersFolderMode;
+    mode_ = (made.mode & kPublishedFolderMode) | kOwnersFolderMode;
     PRECAST_TRY(fs_.change_mode(folder_, mode_));
     PRECAST_TRY_ASSIGN(const bool leased, take_lease());
     if (leased) return {};

@@ -11,6 +11,8 @@
 
 namespace precast::genai {
 
+inline constexpr std::uint32_t kPublishedFolderMode = 0777;  // of what is published, less the umask
+
 using Digests = std::map<std::string, std::string>;  // name of a file, relative to the bundle -> SHA-256
 using Files = std::map<std::string, identity::FileEvidence>;
 

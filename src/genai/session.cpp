@@ -159,14 +159,13 @@ Error explained(Error error, const OpenedBundle& opened, const PreparedBundle& p
     error.hint = "precast doctor says whether onnxruntime-genai and the EPs are well; --ep cpu loads it without an EP";
     return error;
   }
-  const bool compiled = at->outcome == StageOutcome::compiled || at->outcome == StageOutcome::hit;
-  error.message = stage_of(opened.bundle, stage) + (compiled ? ", as compiled for " + at->ep : std::string()) + ": " +
-                  error.message;
+  error.message = stage_of(opened.bundle, stage) + (at->compiled() ? ", as compiled for " + at->ep : std::string()) +
+                  ": " + error.message;
   error.path = opened.bundle.stages[static_cast<std::size_t>(at - prepared.stages.begin())].model;
   if (error.message.find("fallback to CPU EP has been explicitly disabled") != std::string::npos) {
     error.hint = at->ep + " does not run all of its nodes, and perf and --strict refuse the CPU for the rest: " +
                  "precast generate says how many there are";
-  } else if (compiled) {
+  } else if (at->compiled()) {
     error.hint = "--rebuild compiles it again; without --strict its original runs";
   } else if (at->ep.empty() || at->on_cpu) {
     error.hint = "precast run " + util::quoted(error.path) + " tries the model alone";
@@ -194,8 +193,7 @@ std::optional<EarlierAttempt> with_originals_on_cpu(PreparedBundle& prepared) {
 std::optional<EarlierAttempt> without_compiled(PreparedBundle& prepared, const std::string& stage, const Error& error) {
   EarlierAttempt next;
   for (const PreparedStage& one : prepared.stages) {
-    const bool compiled = one.outcome == StageOutcome::compiled || one.outcome == StageOutcome::hit;
-    if (compiled && (stage.empty() || stage == one.name)) next.not_loaded[one.name] = error.message;
+    if (one.compiled() && (stage.empty() || stage == one.name)) next.not_loaded[one.name] = error.message;
     if (one.on_cpu) next.on_cpu.insert(one.name);
   }
   if (next.not_loaded.empty()) return std::nullopt;
