@@ -136,21 +136,14 @@ std::string stage_that_failed(const Error& error, const PreparedBundle& prepared
   return native.create_model(**config) ? std::string() : log.last_stage();
 }
 
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
-    text.replace(at, what.size(), by);
-  }
-  return text;
-}
-
 // genai's words with the user's files in place of those that genai loaded, the stage, and what can be done.
 Error explained(Error error, const OpenedBundle& opened, const PreparedBundle& prepared, const std::string& stage) {
   for (std::size_t i = 0; i < prepared.stages.size(); ++i) {
-    error.message = replaced(error.message, (prepared.folder / prepared.stages[i].file).native(),
-                             opened.bundle.stages[i].model.native());
+    util::replace_all(error.message, (prepared.folder / prepared.stages[i].file).native(),
+                      opened.bundle.stages[i].model.native());
   }
   if (!prepared.is_original) {
-    error.message = replaced(error.message, prepared.folder.native(), opened.bundle.folder.native());
+    util::replace_all(error.message, prepared.folder.native(), opened.bundle.folder.native());
   }
   const auto at = std::ranges::find(prepared.stages, stage, &PreparedStage::name);
   if (at == prepared.stages.end()) {

@@ -23,22 +23,16 @@ struct Library {
   ElfFacts elf;
 };
 
-void replace_all(std::string& text, std::string_view what, std::string_view by) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
-    text.replace(at, what.size(), by);
-  }
-}
-
 // "$ORIGIN/../lib" and "$LIB" as folders; $LIB differs between distributions, so every meaning is tried.
 std::vector<std::filesystem::path> expand(std::string text, const std::filesystem::path& origin) {
-  for (const std::string_view token : {"${ORIGIN}", "$ORIGIN"}) replace_all(text, token, origin.string());
+  for (const std::string_view token : {"${ORIGIN}", "$ORIGIN"}) util::replace_all(text, token, origin.string());
   std::vector<std::filesystem::path> folders;
   if (text.find("$LIB") == std::string::npos && text.find("${LIB}") == std::string::npos) {
     return {logical_absolute(text)};
   }
   for (const std::string_view lib : {"lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64", "lib"}) {
     std::string one = text;
-    for (const std::string_view token : {"${LIB}", "$LIB"}) replace_all(one, token, lib);
+    for (const std::string_view token : {"${LIB}", "$LIB"}) util::replace_all(one, token, lib);
     folders.push_back(logical_absolute(one));
   }
   return folders;

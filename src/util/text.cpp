@@ -188,6 +188,12 @@ bool glob_match(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == none;
 }
 
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+}
+
 std::string listed(std::span<const std::string> parts, std::size_t most) {
   std::string text;
   for (const std::string& part : parts.first(std::min(parts.size(), most))) text += (text.empty() ? "" : ", ") + part;

@@ -25,6 +25,8 @@ namespace precast::util {
 [[nodiscard]] std::string_view trim(std::string_view text);
 // "*" and "?" as in a shell, no brackets; the whole of `text` must match.
 [[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
+// `what` must not be empty.
+void replace_all(std::string& text, std::string_view what, std::string_view by);
 // "a, b and 5 more" of more than `most`.
 [[nodiscard]] std::string listed(std::span<const std::string> parts, std::size_t most);
 // The same of names that are to be quoted: "'a', 'b'".

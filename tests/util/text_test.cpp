@@ -186,6 +186,14 @@ TEST(Text, AListSaysHowManyItLeavesOut) {
   EXPECT_EQ(listed_quoted(parts, 1), "'a' and 2 more");
 }
 
+TEST(ReplaceAll, ReplacesEachOnce) {
+  std::string text = "aXbXX";
+  replace_all(text, "X", "XY");
+  EXPECT_EQ(text, "aXYbXYXY");
+  replace_all(text, "Z", "");
+  EXPECT_EQ(text, "aXYbXYXY");
+}
+
 TEST(OneLine, JoinsTheWordsAndEndsSomewhere) {
   EXPECT_EQ(one_line("  a \n\n b\t\n"), "a b");
   EXPECT_EQ(one_line("\xff"), "\\xff");
