@@ -3,7 +3,7 @@
 
 #include <sys/utsname.h>
 
-#include "bench/genai_run.hpp"
+#include "bench/environment.hpp"
 #include "util/text.hpp"
 
 namespace precast::bench {

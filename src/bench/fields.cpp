@@ -34,6 +34,18 @@ Field flag(std::string path, std::string label, Shown shown) {
 Field text(std::string path, std::string label, Shown shown) {
   return make(std::move(path), std::move(label), FieldKind::text, shown);
 }
+Field ratio(std::string path, std::string label, Shown shown) {
+  return make(std::move(path), std::move(label), FieldKind::ratio, shown);
+}
+Field number(std::string path, std::string label, Shown shown) {
+  return make(std::move(path), std::move(label), FieldKind::number, shown);
+}
+Field values(std::string path, std::string label, Shown shown) {
+  return make(std::move(path), std::move(label), FieldKind::values, shown);
+}
+Field pairs(std::string path, std::string label, Shown shown) {
+  return make(std::move(path), std::move(label), FieldKind::pairs, shown);
+}
 Field rate(std::string path, std::string label, std::string unit, Shown shown) {
   return make(std::move(path), std::move(label), FieldKind::rate, shown, std::move(unit));
 }
@@ -46,6 +58,10 @@ Json rounded(Json value, FieldKind kind) {
     case FieldKind::megabytes:
     case FieldKind::percent:
       return value.is_number() ? rounded_number(value.get<double>(), 100) : value;
+    case FieldKind::ratio:
+      return value.is_number() ? rounded_number(value.get<double>(), 10'000) : value;
+    case FieldKind::number:
+      return value.is_number_float() && !std::isfinite(value.get<double>()) ? Json() : value;
     case FieldKind::durations:
       for (Json& element : value) element = rounded(element, FieldKind::duration);
       return value;

@@ -32,9 +32,13 @@ enum class FieldKind : std::uint8_t {
   rate,       // per second: 2 decimals
   megabytes,  // of 2^20 bytes: 2 decimals
   percent,    // 0 to 100: 2 decimals
+  ratio,      // 4 decimals
+  number,     // as it is; for people 4 digits
   count,
   flag,
   text,
+  values,     // a list of names or of numbers, or of such lists; for people "a, [1, 3]"
+  pairs,      // an object of values whose names are anybody's; for people "a=1, b=2"
   durations,  // a list of them
   rows        // a list of objects, whose fields are `elements`
 };
@@ -63,6 +67,10 @@ struct Field {
 [[nodiscard]] Field count(std::string path, std::string label, Shown shown = Shown::data);
 [[nodiscard]] Field flag(std::string path, std::string label, Shown shown = Shown::data);
 [[nodiscard]] Field text(std::string path, std::string label, Shown shown = Shown::data);
+[[nodiscard]] Field ratio(std::string path, std::string label, Shown shown = Shown::data);
+[[nodiscard]] Field number(std::string path, std::string label, Shown shown = Shown::data);
+[[nodiscard]] Field values(std::string path, std::string label, Shown shown = Shown::data);
+[[nodiscard]] Field pairs(std::string path, std::string label, Shown shown = Shown::data);
 [[nodiscard]] Field rate(std::string path, std::string label, std::string unit, Shown shown = Shown::data);
 
 template <typename T>

@@ -44,8 +44,6 @@ struct GenaiRun {
 
 // What is known of the load: timings, stages, route, key. The rest of the report is the caller's.
 void fill_from_session(GenaiReport& report, const genai::Session& session);
-// OS and processor.
-void fill_environment(EnvironmentSection& environment);
 
 [[nodiscard]] RequestTiming to_request_timing(const genai::TimedGeneration& done, RequestKind kind,
                                               std::uint64_t index);

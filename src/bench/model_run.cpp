@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bench/tensor_files.hpp"
+#include "identity/links.hpp"
 #include "model/dtype.hpp"
 #include "ort/inference.hpp"
 #include "util/sha256.hpp"
@@ -56,27 +57,38 @@ Result<std::vector<TensorInfo>> inputs_of(const Ort::Session& session) {
   }
 }
 
-Result<std::vector<CheckedOutput>> check_against_cpu(ort::Catalog& catalog, const std::filesystem::path& source,
-                                                     const ort::SessionSettings& settings, tensor::Tensors& inputs,
-                                                     const ort::TensorRun& run) {
-  PRECAST_TRY_ASSIGN(
-      auto reference,
-      ort::open_session(catalog, ort::cpu_target(), {.free_dimensions = settings.free_dimensions}, {.model = source}));
-  PRECAST_TRY_ASSIGN(const auto wanted,
-                     ort::run_tensors(reference.session, inputs, "ORT's CPU EP does not run " + util::quoted(source)));
-  std::vector<CheckedOutput> checked;
-  for (const ort::Output& output : wanted.outputs) {
-    if (!output.tensor) continue;
-    const auto computed = std::ranges::find(run.outputs, output.name, &ort::Output::name);
-    tensor::Difference difference;
-    if (computed == run.outputs.end() || !computed->tensor) {
-      difference.mismatch = "it is missing";
-    } else {
-      difference = tensor::compare(*computed->tensor, *output.tensor);
-    }
-    checked.push_back({output.name, std::move(difference)});
+Result<std::vector<TensorInfo>> outputs_of(const Ort::Session& session) {
+  try {
+    return ort::outputs_of(session);
+  } catch (const Ort::Exception& exception) {
+    return std::unexpected(ort::to_error(exception, "the model's outputs cannot be read", ErrorCode::internal));
   }
-  return checked;
+}
+
+std::filesystem::path source_of(const compile::Resolution& resolution, const compile::Request& request) {
+  if (resolution.outcome == compile::Outcome::precompiled) return {};
+  return identity::logical_absolute(request.model);
+}
+
+std::string effective_ep(const session::PreparedSession& session) {
+  const ort::FoundEp& ep = session.resolution().target.ep.found;
+  const auto& nodes = session.provider_nodes();
+  return nodes.empty() || nodes.contains(ep.name) ? ep.name : ort::cpu_target().ep.found.name;
+}
+
+Result<void> check_placement(const session::PreparedSession& session, const compile::Request& request) {
+  const ort::FoundEp& ep = session.resolution().target.ep.found;
+  const std::string asked = util::ascii_lower(request.target.ep);
+  const bool ep_named = !asked.empty() && asked != "auto";
+  const bool device_named = request.target.device.value_or(ort::DeviceClass::cpu) != ort::DeviceClass::cpu;
+  if ((!ep_named && !device_named) || ep.library.empty() || effective_ep(session) == ep.name) return {};
+  const std::string logged = session.complaint().empty() ? "" : " (logged: " + session.complaint() + ")";
+  return fail(
+      ErrorCode::ep_unavailable,
+      ep.name + " got no node of " + util::quoted(request.model) + ": all of it would run on the CPU EP" + logged,
+      request.model,
+      std::string(ep_named ? "leave --ep out, or use --ep cpu" : "leave --device out") +
+          "; has the model open sizes that the EP wants fixed? give --free-dimension NAME=N");
 }
 
 std::string sha256_of(const tensor::Tensor& tensor) {

@@ -1,4 +1,4 @@
-// One inference on a session that the compile cache prepared: inputs, outputs, and how far they are from ORT's CPU EP.
+// A session that the compile cache prepared: what it is fed with, and where it really runs.
 #pragma once
 
 #include <filesystem>
@@ -25,19 +25,23 @@ struct InputSource {
 [[nodiscard]] Result<tensor::Tensors> make_inputs(const InputSource& from, const std::vector<TensorInfo>& inputs,
                                                   const std::filesystem::path& source);
 
-// What the session takes, in the model's order.
+// What the session takes, and gives, in the model's order.
 [[nodiscard]] Result<std::vector<TensorInfo>> inputs_of(const Ort::Session& session);
+[[nodiscard]] Result<std::vector<TensorInfo>> outputs_of(const Ort::Session& session);
+
+// The model that the session's was compiled from; empty where it was compiled already.
+[[nodiscard]] std::filesystem::path source_of(const compile::Resolution& resolution, const compile::Request& request);
+
+// ep_unavailable, with what was logged: an EP or a device other than the CPU was asked for by name, and no node runs
+// there. All of it would run on ORT's CPU EP without a word.
+[[nodiscard]] Result<void> check_placement(const session::PreparedSession& session, const compile::Request& request);
+// ORT's name of the EP that runs it: the target's, or ORT's CPU EP where the target's got no node.
+[[nodiscard]] std::string effective_ep(const session::PreparedSession& session);
 
 struct CheckedOutput {
   std::string name;
   tensor::Difference difference;
 };
-// The same inputs on `source` and ORT's CPU EP. Outputs that are no tensors are left out.
-[[nodiscard]] Result<std::vector<CheckedOutput>> check_against_cpu(ort::Catalog& catalog,
-                                                                   const std::filesystem::path& source,
-                                                                   const ort::SessionSettings& settings,
-                                                                   tensor::Tensors& inputs, const ort::TensorRun& run);
-
 // Over the packed elements; strings each with a NUL behind it.
 [[nodiscard]] std::string sha256_of(const tensor::Tensor& tensor);
 

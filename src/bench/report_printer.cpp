@@ -18,6 +18,11 @@ bool is_list(const Field& field) {
   return field.kind == FieldKind::rows || field.kind == FieldKind::durations;
 }
 
+bool is_words(const Field& field) {
+  return field.kind == FieldKind::text || field.kind == FieldKind::flag || field.kind == FieldKind::values ||
+         field.kind == FieldKind::pairs;
+}
+
 std::string with_unit(const std::string& label, const Field& field) {
   return field.unit.empty() ? label : fmt::format("{} ({})", label, field.unit);
 }
@@ -58,8 +63,7 @@ class SectionText {
       if (!value.empty()) lists_ += list_table(field, value);
     } else if (!field.column.empty()) {
       add_cell(field, value);
-    } else if (!value.is_null()) {
-      const std::string shown = shown_value(field, value);
+    } else if (const std::string shown = shown_value(field, value); !value.is_null() && !value.empty()) {
       lines_.push_back({field.label, field.unit.empty() ? shown : shown + " " + field.unit});
     }
   }
@@ -115,10 +119,31 @@ std::string csv_cell(const std::string& value) {
   return cell + "\"";
 }
 
+// One of a list's values, or of an object's; what is open in a shape is null.
+std::string shown_element(const Json& value) {
+  if (value.is_null()) return "?";
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  std::vector<std::string> inner;
+  for (const Json& element : value) inner.push_back(shown_element(element));
+  return fmt::format("[{}]", fmt::join(inner, ", "));
+}
+
+std::string shown_elements(FieldKind kind, const Json& value) {
+  std::vector<std::string> parts;
+  if (kind == FieldKind::values && value.is_array()) {
+    for (const Json& element : value) parts.push_back(shown_element(element));
+  } else if (kind == FieldKind::pairs && value.is_object()) {
+    for (const auto& [name, element] : value.items()) parts.push_back(name + "=" + shown_element(element));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 std::string shown_value(const Field& field, const Json& value) {
-  if (value.is_null() || value.is_structured()) return {};
+  if (value.is_structured()) return shown_elements(field.kind, value);
+  if (value.is_null()) return {};
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
   switch (field.kind) {
@@ -128,6 +153,10 @@ std::string shown_value(const Field& field, const Json& value) {
     case FieldKind::megabytes:
     case FieldKind::percent:
       return fmt::format("{:.2f}", value.get<double>());
+    case FieldKind::ratio:
+      return fmt::format("{:.4f}", value.get<double>());
+    case FieldKind::number:
+      return value.is_number_float() ? fmt::format("{:.4g}", value.get<double>()) : value.dump();
     default:
       return value.dump();
   }
@@ -155,29 +184,39 @@ std::string print_text(const std::vector<Field>& fields, const Json& document) {
   return text;
 }
 
-std::string print_markdown(const std::vector<Field>& fields, const Json& document) {
+std::string print_markdown(const std::vector<Field>& fields, std::span<const Json> documents) {
+  const auto visible = [](const Field& field) { return field.shown == Shown::headline && !is_list(field); };
   Row head;
   Row rule;
-  Row row;
-  for (const Field& field : fields) {
-    if (field.shown != Shown::headline || is_list(field)) continue;
+  for (const Field& field : fields | std::views::filter(visible)) {
     const std::string label = field.column.empty() ? field.label : field.label + " " + field.column;
     head.push_back(markdown_cell(with_unit(label, field)));
-    rule.emplace_back(field.kind == FieldKind::text || field.kind == FieldKind::flag ? "---" : "---:");
-    row.push_back(markdown_cell(or_dash(shown_value(field, at_path(document, field.path)))));
+    rule.emplace_back(is_words(field) ? "---" : "---:");
   }
-  return markdown_row(head) + markdown_row(rule) + markdown_row(row);
+  std::string text = markdown_row(head) + markdown_row(rule);
+  for (const Json& document : documents) {
+    Row row;
+    for (const Field& field : fields | std::views::filter(visible)) {
+      row.push_back(markdown_cell(or_dash(shown_value(field, at_path(document, field.path)))));
+    }
+    text += markdown_row(row);
+  }
+  return text;
 }
 
-std::string print_csv(const std::vector<Field>& fields, const Json& document) {
+std::string print_csv(const std::vector<Field>& fields, std::span<const Json> documents) {
+  const auto visible = [](const Field& field) { return !is_list(field); };
   Row head;
-  Row row;
-  for (const Field& field : fields) {
-    if (is_list(field)) continue;
-    head.push_back(csv_cell(field.path));
-    row.push_back(csv_cell(shown_value(field, at_path(document, field.path))));
+  for (const Field& field : fields | std::views::filter(visible)) head.push_back(csv_cell(field.path));
+  std::string text = fmt::format("{}\r\n", fmt::join(head, ","));
+  for (const Json& document : documents) {
+    Row row;
+    for (const Field& field : fields | std::views::filter(visible)) {
+      row.push_back(csv_cell(shown_value(field, at_path(document, field.path))));
+    }
+    text += fmt::format("{}\r\n", fmt::join(row, ","));
   }
-  return fmt::format("{}\r\n{}\r\n", fmt::join(head, ","), fmt::join(row, ","));
+  return text;
 }
 
 std::string print(const std::vector<Field>& fields, const Json& document, ReportFormat format) {
@@ -187,9 +226,9 @@ std::string print(const std::vector<Field>& fields, const Json& document, Report
     case ReportFormat::json:
       return print_json(document);
     case ReportFormat::md:
-      return print_markdown(fields, document);
+      return print_markdown(fields, std::span(&document, 1));
     case ReportFormat::csv:
-      return print_csv(fields, document);
+      return print_csv(fields, std::span(&document, 1));
   }
   return {};
 }

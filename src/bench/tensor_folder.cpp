@@ -19,15 +19,16 @@ namespace precast::bench {
 namespace {
 
 constexpr std::string_view kArraySuffix = ".npy";
-constexpr std::string_view kProtoPrefix = "input_";
+constexpr std::string_view kInputPrefix = "input_";
+constexpr std::string_view kOutputPrefix = "output_";
 constexpr std::string_view kProtoSuffix = ".pb";
 constexpr std::size_t kLongestFileName = 255;
 constexpr std::uint32_t kNewFolderMode = 0777;  // less the umask, as mkdir does
 
-// The N of input_N.pb.
-std::optional<std::size_t> proto_index(std::string_view file_name) {
-  if (!file_name.starts_with(kProtoPrefix) || !file_name.ends_with(kProtoSuffix)) return std::nullopt;
-  file_name.remove_prefix(kProtoPrefix.size());
+// The N of input_N.pb, with the prefix "input_".
+std::optional<std::size_t> proto_index(std::string_view file_name, std::string_view prefix) {
+  if (!file_name.starts_with(prefix) || !file_name.ends_with(kProtoSuffix)) return std::nullopt;
+  file_name.remove_prefix(prefix.size());
   file_name.remove_suffix(kProtoSuffix.size());
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(file_name.data(), file_name.data() + file_name.size(), index);
@@ -52,27 +53,54 @@ Result<NamedTensor> read_array(const std::filesystem::path& path, std::string_vi
   return NamedTensor{std::move(*name), std::move(stored)};
 }
 
+// `what`: "input" or "output".
 Result<NamedTensor> read_proto(const std::filesystem::path& path, std::size_t index,
-                               const std::vector<std::string>& input_names) {
+                               const std::vector<std::string>& names, std::string_view what) {
   PRECAST_TRY_ASSIGN(NamedTensor named, read_tensor_proto(path));
   if (!named.name.empty()) return named;
-  if (index >= input_names.size()) {
+  if (index >= names.size()) {
     return bad(place_of(path),
-               fmt::format("has no name in it, and the model has only {} inputs: there is no input {}",
-                           input_names.size(), index),
-               "name the tensor, or number the files as the model's inputs stand, from input_0.pb");
+               fmt::format("has no name in it, and the model has only {0} {1}s: there is no {1} {2}", names.size(),
+                           what, index),
+               fmt::format("name the tensor, or number the files as the model's {0}s stand, from {0}_0.pb", what));
   }
-  named.name = input_names[index];
+  named.name = names[index];
   return named;
 }
 
 // nullopt: a file that is no input.
-Result<std::optional<NamedTensor>> read_file(const std::filesystem::path& path,
-                                             const std::vector<std::string>& input_names) {
+Result<std::optional<NamedTensor>> read_input(const std::filesystem::path& path,
+                                              const std::vector<std::string>& names) {
   const std::string file_name = path.filename();
   if (file_name.ends_with(kArraySuffix)) return read_array(path, file_name);
-  if (const auto index = proto_index(file_name)) return read_proto(path, *index, input_names);
+  if (const auto index = proto_index(file_name, kInputPrefix)) return read_proto(path, *index, names, "input");
   return std::nullopt;
+}
+
+Result<std::optional<NamedTensor>> read_output(const std::filesystem::path& path,
+                                               const std::vector<std::string>& names) {
+  if (const auto index = proto_index(path.filename().native(), kOutputPrefix)) {
+    return read_proto(path, *index, names, "output");
+  }
+  return std::nullopt;
+}
+
+// `read` gives nullopt for a file to leave alone.
+template <typename Read>
+Result<StoredTensors> read_all(const std::filesystem::path& folder, const std::vector<std::string>& names, Read read) {
+  StoredTensors tensors;
+  PRECAST_TRY_ASSIGN(const std::vector<fs::DirEntry> entries, fs::FileSystem::posix().list(folder));
+  for (const fs::DirEntry& entry : entries) {
+    const std::filesystem::path path = folder / entry.name;
+    PRECAST_TRY_ASSIGN(std::optional<NamedTensor> named, read(path, names));
+    if (!named) continue;
+    const auto [at, added] = tensors.try_emplace(std::move(named->name), std::move(named->stored));
+    if (added) continue;
+    return bad(place_of(path),
+               fmt::format("holds {}, which is in {} already", util::quoted(at->first), util::quoted(at->second.path)),
+               "keep one file for each tensor");
+  }
+  return tensors;
 }
 
 Result<StagedFile> stage_array(const std::filesystem::path& path, const std::string& name,
@@ -94,21 +122,15 @@ Result<void> check_folder(const std::filesystem::path& folder) {
 }  // namespace
 
 Result<StoredTensors> read_folder(const std::filesystem::path& folder, const std::vector<std::string>& input_names) {
-  StoredTensors tensors;
-  PRECAST_TRY_ASSIGN(const std::vector<fs::DirEntry> entries, fs::FileSystem::posix().list(folder));
-  for (const fs::DirEntry& entry : entries) {
-    const std::filesystem::path path = folder / entry.name;
-    PRECAST_TRY_ASSIGN(std::optional<NamedTensor> named, read_file(path, input_names));
-    if (!named) continue;
-    const auto [at, added] = tensors.try_emplace(std::move(named->name), std::move(named->stored));
-    if (added) continue;
-    return bad(place_of(path),
-               fmt::format("holds {}, which is in {} already", util::quoted(at->first), util::quoted(at->second.path)),
-               "keep one file for each tensor");
-  }
+  PRECAST_TRY_ASSIGN(StoredTensors tensors, read_all(folder, input_names, read_input));
   if (!tensors.empty()) return tensors;
   return bad(place_of(folder), "has neither NAME.npy nor input_0.pb in it",
              "name a folder of such files, or a .npz of numpy.savez");
+}
+
+Result<StoredTensors> read_expected_outputs(const std::filesystem::path& folder,
+                                            const std::vector<std::string>& output_names) {
+  return read_all(folder, output_names, read_output);
 }
 
 Result<void> refuse_existing(const std::filesystem::path& path) {

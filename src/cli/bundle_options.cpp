@@ -13,6 +13,10 @@ namespace precast::cli {
 
 void add_bundle_options(CLI::App& command, BundleOptions& options) {
   command.add_option("BUNDLE", options.bundle, "Folder with genai_config.json")->required()->type_name("DIR");
+  add_bundle_load_options(command, options);
+}
+
+void add_bundle_load_options(CLI::App& command, BundleOptions& options) {
   command
       .add_option("--ep", options.ep,
                   "Execution provider for the stages that name one (default: the bundle's own): " +

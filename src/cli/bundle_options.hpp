@@ -35,6 +35,8 @@ struct BundleOptions {
 
 // With the positional argument BUNDLE.
 void add_bundle_options(CLI::App& command, BundleOptions& options);
+// Without it.
+void add_bundle_load_options(CLI::App& command, BundleOptions& options);
 [[nodiscard]] Result<genai::LoadOptions> make_load_options(const BundleOptions& options, const GlobalOptions& globals);
 
 // The lines for people of stages that are compiled side by side.

@@ -11,15 +11,7 @@
 
 namespace precast::cli {
 
-void add_compile_options(CLI::App& command, CompileOptions& options) {
-  command
-      .add_option("--ep", options.ep,
-                  "Execution provider: " + ort::known_ep_aliases() + "; NAME@SOURCE pins the source")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command.add_option("-d,--device", options.device, "Device class")
-      ->check(CLI::IsMember({"auto", "cpu", "gpu", "npu"}, CLI::ignore_case))
-      ->capture_default_str();
+void add_model_options(CLI::App& command, CompileOptions& options) {
   command.add_option("--ep-options", options.ep_options, "Option for the EP; may be repeated")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
@@ -32,7 +24,6 @@ void add_compile_options(CLI::App& command, CompileOptions& options) {
   command.add_option("--worker-env", options.worker_env, "A variable that the compiling process gets and that matters")
       ->allow_extra_args(false)
       ->type_name("NAME");
-  command.add_flag("--embed", options.embed, "Context binary inside the model file instead of beside it");
   command
       .add_option("--free-dimension", options.free_dimensions,
                   "Fix the size of a symbolic dimension for the compile (QNN wants fixed shapes); may be repeated")
@@ -44,6 +35,19 @@ void add_compile_options(CLI::App& command, CompileOptions& options) {
       .add_option("--optimization-level", options.optimization_level,
                   "ORT graph optimization before the compile: disable (default), basic, extended, all")
       ->type_name("LEVEL");
+}
+
+void add_compile_options(CLI::App& command, CompileOptions& options) {
+  command
+      .add_option("--ep", options.ep,
+                  "Execution provider: " + ort::known_ep_aliases() + "; NAME@SOURCE pins the source")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("-d,--device", options.device, "Device class")
+      ->check(CLI::IsMember({"auto", "cpu", "gpu", "npu"}, CLI::ignore_case))
+      ->capture_default_str();
+  add_model_options(command, options);
+  command.add_flag("--embed", options.embed, "Context binary inside the model file instead of beside it");
   command.add_option("--compile-timeout", options.compile_timeout, "End the compile after this time")
       ->type_name("TIME")
       ->capture_default_str();

@@ -32,6 +32,9 @@ struct CompileOptions {
 };
 
 void add_compile_options(CLI::App& command, CompileOptions& options);
+// Those of them that a bundle's stages have in the bundle's own configuration instead: options of the EP and of ORT's
+// session, and what is done with a single model.
+void add_model_options(CLI::App& command, CompileOptions& options);
 // Everything but the model's path.
 [[nodiscard]] Result<compile::Request> make_request(const CompileOptions& options, const GlobalOptions& globals);
 

@@ -10,6 +10,7 @@ inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;        // also bad input, not found, unsupported
 inline constexpr int kUnavailable = 3;  // EP, device or runtime library
+inline constexpr int kNoTrace = 4;      // tracing was asked for and gave no valid data
 inline constexpr int kNothingToCompile = 5;
 inline constexpr int kTimedOut = 6;
 inline constexpr int kStore = 7;  // busy or corrupt, under --strict

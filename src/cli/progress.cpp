@@ -50,6 +50,13 @@ ProgressReporter::ProgressReporter(Output& output, std::string subject)
   if (!output_.quiet) thread_ = std::thread([this] { run(); });
 }
 
+std::unique_ptr<ProgressReporter> ProgressReporter::of_step(Output& output, std::string deed) {
+  auto reporter = std::make_unique<ProgressReporter>(output, std::move(deed));
+  const std::lock_guard guard(reporter->mutex_);
+  reporter->is_step_ = true;
+  return reporter;
+}
+
 ProgressReporter::~ProgressReporter() {
   {
     const std::lock_guard guard(mutex_);
@@ -70,6 +77,7 @@ compile::Observer ProgressReporter::observer() {
 }
 
 std::string ProgressReporter::line(util::SteadyTime now) const {
+  if (is_step_) return subject_ + " (" + util::format_duration(now - stage_start_) + " so far)";
   return progress_line(subject_, progress_, now - stage_start_, util::Clock::system().now());
 }
 

@@ -1,7 +1,9 @@
-// Says what takes longer than a second, for how long it has, and how long it is likely to take. One per model.
+// Says what takes longer than a second, for how long it has, and how long it is likely to take. One per model, or per
+// step.
 #pragma once
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -16,6 +18,8 @@ class ProgressReporter {
  public:
   // `subject` names the model in every line.
   ProgressReporter(Output& output, std::string subject);
+  // Of a step that is no compile's: `deed` says it ("checking the outputs").
+  static std::unique_ptr<ProgressReporter> of_step(Output& output, std::string deed);
   ~ProgressReporter();
   ProgressReporter(const ProgressReporter&) = delete;
   ProgressReporter& operator=(const ProgressReporter&) = delete;
@@ -30,6 +34,7 @@ class ProgressReporter {
 
   Output& output_;
   const std::string subject_;
+  bool is_step_ = false;  // under mutex_: subject_ says all of it
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stop_ = false;

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "bench/model_check.hpp"
 #include "bench/model_run.hpp"
 #include "bench/tensor_files.hpp"
 #include "cli/bundle_path.hpp"
@@ -11,7 +12,7 @@
 #include "cli/compile_options.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/input_options.hpp"
-#include "cli/progress.hpp"
+#include "cli/open_model.hpp"
 #include "cli/result_json.hpp"
 #include "identity/links.hpp"
 #include "model/model_facts.hpp"
@@ -37,12 +38,10 @@ struct Options {
 
 struct Answer {
   ort::TensorRun run;
-  std::optional<std::vector<bench::CheckedOutput>> checked;
+  std::optional<bench::ModelCheck> checked;
   CommandTimings timings;
 
-  [[nodiscard]] bool wrong() const {
-    return checked && !std::ranges::all_of(*checked, [](const auto& one) { return one.difference.agrees(); });
-  }
+  [[nodiscard]] bool wrong() const { return checked && !checked->ok(); }
 };
 
 json number(double value) {
@@ -69,10 +68,9 @@ json output_json(const ort::Output& output) {
   return result;
 }
 
-json check_json(const Answer& answer) {
-  if (!answer.checked) return nullptr;
+json checked_json(const std::vector<bench::CheckedOutput>& checked) {
   json outputs = json::array();
-  for (const bench::CheckedOutput& one : *answer.checked) {
+  for (const bench::CheckedOutput& one : checked) {
     const tensor::Difference& difference = one.difference;
     const bool compared = difference.mismatch.empty();
     const std::string why = difference.why();
@@ -85,7 +83,17 @@ json check_json(const Answer& answer) {
                        {"compared", difference.compared},
                        {"not_finite", difference.not_finite}});
   }
-  return {{"ok", !answer.wrong()}, {"reference", "CPUExecutionProvider"}, {"outputs", outputs}};
+  return outputs;
+}
+
+json check_json(const Answer& answer) {
+  if (!answer.checked) return nullptr;
+  const bench::ModelCheck& check = *answer.checked;
+  return {{"ok", check.ok()},
+          {"reference", "CPUExecutionProvider"},
+          {"outputs", checked_json(check.outputs)},
+          {"expected_source", check.expected_source ? json(path_text(*check.expected_source)) : json(nullptr)},
+          {"expected_outputs", checked_json(check.expected_outputs)}};
 }
 
 json nodes_json(const session::PreparedSession& session) {
@@ -105,8 +113,8 @@ std::string table(const Answer& answer) {
       row.push_back(summary.counted == 0 ? "" : fmt::format("{:.6g}", value));
     }
     if (answer.checked) {
-      const auto one = std::ranges::find(*answer.checked, output.name, &bench::CheckedOutput::name);
-      if (one != answer.checked->end()) {
+      const auto one = std::ranges::find(answer.checked->outputs, output.name, &bench::CheckedOutput::name);
+      if (one != answer.checked->outputs.end()) {
         row.push_back(fmt::format("{:.6f}", one->difference.cosine));
         row.push_back(fmt::format("{:.3g}", one->difference.max_abs));
         const bool numbers = one->difference.compared > 0 || summary.counted > 0;
@@ -116,23 +124,6 @@ std::string table(const Answer& answer) {
     rows.push_back(std::move(row));
   }
   return util::format_table(std::move(rows));
-}
-
-// The source, where there is one that is not compiled already.
-std::filesystem::path source_of(const compile::Resolution& resolution, const compile::Request& request) {
-  if (resolution.outcome == compile::Outcome::precompiled) return {};
-  return identity::logical_absolute(request.model);
-}
-
-// An EP that the user named and that got no node: everything would run on the CPU without a word.
-Result<void> check_nodes(const session::PreparedSession& session, const compile::Request& request) {
-  const ort::FoundEp& ep = session.resolution().target.ep.found;
-  const auto& nodes = session.provider_nodes();
-  const std::string asked = util::ascii_lower(request.target.ep);
-  if (asked.empty() || asked == "auto" || ep.library.empty() || nodes.empty() || nodes.contains(ep.name)) return {};
-  return fail(ErrorCode::ep_unavailable,
-              ep.name + " got no node of " + util::quoted(request.model) + ": all of it would run elsewhere",
-              request.model, "leave --ep out, or use --ep cpu");
 }
 
 Result<void> write_outputs(Context& context, const Options& options, const ort::TensorRun& run) {
@@ -153,20 +144,17 @@ Result<void> write_outputs(Context& context, const Options& options, const ort::
 Result<Answer> infer(Context& context, const Options& options, const bench::InputSource& input,
                      const compile::Request& request, session::PreparedSession& session) {
   Answer answer;
-  PRECAST_TRY(check_nodes(session, request));
+  PRECAST_TRY(bench::check_placement(session, request));
   PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, context.catalog());
-  const std::filesystem::path source = source_of(session.resolution(), request);
-  if (options.check && source.empty()) {
-    return fail(ErrorCode::unsupported,
-                util::quoted(request.model) + " is compiled: there is no source to check it against", request.model,
-                "run the model that it was compiled from");
-  }
+  const std::filesystem::path source = bench::source_of(session.resolution(), request);
   PRECAST_TRY_ASSIGN(const auto wanted, bench::inputs_of(session.native()));
   PRECAST_TRY_ASSIGN(auto inputs, bench::make_inputs(input, wanted, source));
   PRECAST_TRY_ASSIGN(answer.run, ort::run_tensors(session.native(), inputs,
                                                   "the inference on " + util::quoted(request.model) + " failed"));
   if (options.check) {
-    PRECAST_TRY_ASSIGN(answer.checked, bench::check_against_cpu(*catalog, source, request.session, inputs, answer.run));
+    PRECAST_TRY_ASSIGN(const auto references,
+                       bench::References::make(*catalog, source, request.session, inputs, input.data));
+    answer.checked = references.check(answer.run.outputs);
   }
   PRECAST_TRY(write_outputs(context, options, answer.run));
   answer.timings.startup = context.runtime_load_ms();
@@ -184,37 +172,11 @@ void say(Context& context, const Options& options, const session::PreparedSessio
   if (!resolution.validation.empty()) context.output.note("validation: " + resolution.validation);
   for (const auto& [ep, nodes] : session.provider_nodes()) context.output.note(fmt::format("{}: {} nodes", ep, nodes));
   if (!context.output.json) context.output.machine(table(answer));
-}
-
-bool is_compiled(const compile::Resolution& resolution) {
-  return resolution.compiled_model() || resolution.outcome == compile::Outcome::nothing_to_compile;
-}
-
-// Where there is no compiled model the source runs, with one warning; --strict makes that an error.
-Result<void> check_compiled(Context& context, const compile::Resolution& resolution) {
-  if (is_compiled(resolution) || !context.options.strict) return {};
-  return std::unexpected(
-      resolution.error.value_or(Error{ErrorCode::compile_failed, resolution.reason, resolution.path, {}}));
-}
-
-void warn_of_source(Context& context, const compile::Resolution& resolution, bool on_another_ep) {
-  if (is_compiled(resolution) && !on_another_ep) return;
-  const std::string hint = resolution.error ? resolution.error->hint : std::string();
-  context.output.warn("the source model runs: " + resolution.reason + (hint.empty() ? "" : "; " + hint));
-}
-
-Result<session::PreparedSession> open(Context& context, compile::Resolver& resolver, const compile::Request& request) {
-  ProgressReporter progress(context.output, util::quoted(request.model));
-  PRECAST_TRY_ASSIGN(auto resolution, resolver.resolve(request, progress.observer()));
-  if (context.options.verbosity > 0) context.output.note(details(resolution));
-  PRECAST_TRY(check_compiled(context, resolution));
-  const std::string ep = resolution.target.ep.found.name;
-  progress.update({.stage = compile::Stage::opening, .estimate_seconds = std::nullopt, .holder = std::nullopt});
-  PRECAST_TRY_ASSIGN(auto session, session::PreparedSession::open(resolver, request, std::move(resolution),
-                                                                  progress.observer(), true));
-  PRECAST_TRY(check_compiled(context, session.resolution()));
-  warn_of_source(context, session.resolution(), session.resolution().target.ep.found.name != ep);
-  return session;
+  if (!answer.checked) return;
+  for (const bench::CheckedOutput& one : answer.checked->expected_outputs) {
+    context.output.note("expected output " + util::quoted(one.name) + ": " +
+                        (one.difference.agrees() ? "as expected" : one.difference.why()));
+  }
 }
 
 int run_model(Context& context, const Options& options) {
@@ -228,7 +190,7 @@ int run_model(Context& context, const Options& options) {
   context.look_only_for(request->target.ep);
   const auto resolver = context.resolver(!request->no_cache);
   if (!resolver) return report_error(context, "run", resolver.error());
-  auto opened = open(context, **resolver, *request);
+  auto opened = open_model(context, **resolver, *request);
   if (!opened) return report_error(context, "run", opened.error());
   const auto session = std::make_shared<session::PreparedSession>(std::move(*opened));
   context.keep_until_exit(session);
@@ -261,7 +223,8 @@ void add_run_command(CLI::App& app, Body& chosen) {
       ->type_name("FILE|DIR");
   command->add_flag("--overwrite", options->overwrite, "Replace files that are there already");
   command->add_flag("--check", options->check,
-                    "Compare every output with ORT's CPU EP on the source; exit 1 if it differs");
+                    "Compare every output with ORT's CPU EP on the source, and with output_0.pb, ... beside the "
+                    "inputs; exit 1 if it differs");
   add_compile_options(*command, options->compile);
   command->footer(
       "Examples:\n"

@@ -45,6 +45,8 @@ struct Request {
   bool retry_failed = false;                       // compile again in spite of a remembered failure
   // The caller keeps the answer alive (a session, --exec): where the store cannot serve, a private compile is worth it.
   bool accept_private = false;
+  // A session on the source runs on the EP asked for or is an error: never on ORT's CPU EP instead.
+  bool forbid_cpu_instead = false;
   std::chrono::milliseconds compile_timeout = std::chrono::minutes(30);
   std::optional<std::chrono::milliseconds> lock_timeout;
   std::chrono::seconds retry_failed_after = std::chrono::hours(24);

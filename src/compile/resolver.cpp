@@ -136,6 +136,25 @@ Result<Resolution> Resolver::resolve(const Request& request, const Observer& obs
   return resolution;
 }
 
+Result<Resolution> Resolver::original(const Request& request, const Observer& observer) {
+  fs::FileSystem& fs = services_.file_system;
+  if (observer) observer({});
+  Resolution resolution;
+  resolution.path = identity::logical_absolute(request.model);
+  PRECAST_TRY_ASSIGN(const model::ModelFacts facts, model::read_model(fs, resolution.path));
+  PRECAST_TRY(model::check_external_locations(facts, resolution.path));
+  const bool precompiled = !facts.ep_context_nodes.empty();
+  PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, services_.catalog());
+  util::Stopwatch watch;
+  PRECAST_TRY_ASSIGN(resolution.target,
+                     catalog->choose(fs, precompiled ? target_of_precompiled(request, facts) : request.target,
+                                     request.extra_file_options));
+  resolution.timings.ep_registration = watch.lap_ms();
+  resolution.outcome = precompiled ? Outcome::precompiled : Outcome::uncached;
+  resolution.reason = precompiled ? "the model has EPContext nodes already" : "nothing was compiled in advance";
+  return resolution;
+}
+
 Result<Resolution> Resolver::answer(const Request& request, const Observer& observer) {
   fs::FileSystem& fs = services_.file_system;
   store::Store* store = request.no_cache ? nullptr : services_.store;

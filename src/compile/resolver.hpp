@@ -35,6 +35,10 @@ class Resolver {
 
   [[nodiscard]] Result<Resolution> resolve(const Request& request, const Observer& observer = {});
 
+  // The model itself, on the target asked for: nothing is looked up or compiled in advance, and the EP may compile it
+  // while it is opened. Outcome::precompiled, or uncached without an error.
+  [[nodiscard]] Result<Resolution> original(const Request& request, const Observer& observer = {});
+
   // What to use instead of the stored generation `refused`, which ORT did not open for the reason `why`. If its bytes
   // are the stored ones and a worker opens it with the identity's options alone, the store is not at fault (a bad
   // run-time option, say): the error is `why`, and nothing is touched. Else the entry goes and is made anew, once: with

@@ -22,12 +22,21 @@ constexpr std::string_view kPlaced = "placed on [";
 constexpr std::string_view kNumber = "]. Number of nodes: ";
 
 // What an EP says first is nearer to the cause than what ORT makes of it.
-std::string first_error(const std::vector<LogLine>& lines) {
+std::string first_line(const std::vector<LogLine>& lines, OrtLoggingLevel from) {
   for (const LogLine& line : lines) {
-    if (line.severity < ORT_LOGGING_LEVEL_ERROR) continue;
+    if (line.severity < from) continue;
     return util::escape_invalid_utf8(util::trim(line.message.substr(0, line.message.find('\n'))));
   }
   return {};
+}
+
+std::string first_error(const std::vector<LogLine>& lines) {
+  return first_line(lines, ORT_LOGGING_LEVEL_ERROR);
+}
+
+std::string first_complaint(const std::vector<LogLine>& lines) {
+  std::string error = first_error(lines);
+  return error.empty() ? first_line(lines, ORT_LOGGING_LEVEL_WARNING) : error;
 }
 
 void add_logged(Error& error, const std::string& logged) {
@@ -189,6 +198,7 @@ Result<OpenedSession> open_session(Catalog& catalog, const Target& target, const
     opened.session = call.bytes ? Ort::Session(catalog.runtime().env(), call.bytes->data(), call.bytes->size(), options)
                                 : Ort::Session(catalog.runtime().env(), model.c_str(), options);
     if (placement) opened.provider_nodes = placement->stop();
+    opened.complaint = first_complaint(log.lines());
     return opened;
   } catch (const Ort::Exception& exception) {
     const std::string doing = fmt::format("{} did not open {}", target.ep.found.name, util::quoted(call.model));

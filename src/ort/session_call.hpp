@@ -58,6 +58,7 @@ struct CompileCall {
 struct OpenedSession {
   Ort::Session session{nullptr};
   std::map<std::string, std::uint64_t> provider_nodes;  // empty = not known
+  std::string complaint;  // what was logged meanwhile: the first error, else the first warning; or empty
 };
 
 struct OpenCall {

@@ -1,6 +1,7 @@
 #include "session/prepared_session.hpp"
 
 #include "compile/cache_options.hpp"
+#include "util/text.hpp"
 #include "util/time.hpp"
 #include "util/try.hpp"
 
@@ -33,7 +34,7 @@ constexpr const char* kForbidsCpu = "session.disable_cpu_ep_fallback";
 
 bool may_run_on_cpu(const compile::Resolution& resolution, const compile::Request& request) {
   const auto forbids = request.session.config_entries.find(kForbidsCpu);
-  return !resolution.compiled_model() && !resolution.target.ep.found.library.empty() &&
+  return !request.forbid_cpu_instead && !resolution.compiled_model() && !resolution.target.ep.found.library.empty() &&
          (forbids == request.session.config_entries.end() || forbids->second != "1");
 }
 
@@ -50,6 +51,11 @@ Result<ort::OpenedSession> open_somewhere(ort::Catalog& catalog, compile::Resolu
   const std::string ep = resolution.target.ep.found.name;
   if (resolution.unsafe_to_open && may_run_on_cpu(resolution, request)) {
     put_on_cpu(resolution, ep + " crashed or hung on it");
+  } else if (resolution.unsafe_to_open && request.forbid_cpu_instead) {
+    return fail(
+        ErrorCode::compile_failed,
+        ep + " crashed or hung on " + util::quoted(request.model) + " when it was compiled: " + resolution.reason,
+        request.model, "give another --ep, or --retry-failed to compile it again");
   }
   auto opened = open();
   if (opened || opened.error().code != ErrorCode::compile_failed || !may_run_on_cpu(resolution, request)) return opened;
@@ -79,6 +85,7 @@ Result<PreparedSession> PreparedSession::open(compile::Resolver& resolver, const
     if (opened) {
       session.opened_ = std::move(*opened);
       session.provider_nodes_ = session.opened_.provider_nodes;
+      session.complaint_ = session.opened_.complaint;
       session.memory_ = request.memory;
       session.open_ms_ = watch.elapsed_ms();
       session.resolution_ = std::move(resolution);

@@ -15,8 +15,8 @@ class PreparedSession {
  public:
   // A compiled model is opened with session.disable_model_compile=1 and an absolute ep.context_file_path: ORT refuses
   // rather than compile anything. The source model (fallback) is opened as ORT does, and the EP may compile at load; on
-  // ORT's CPU EP if that EP crashed or hung on it, or does not open it, unless session.disable_cpu_ep_fallback forbids
-  // that. resolution() then says so in its target and its reason.
+  // ORT's CPU EP if that EP crashed or hung on it, or does not open it, unless session.disable_cpu_ep_fallback or
+  // Request::forbid_cpu_instead forbids that. resolution() then says so in its target and its reason.
   // EP-internal caches are dropped. Of a stored model that ORT refuses: Resolver::after_refusal says what is opened
   // instead (made anew, or the source).
   // `want_node_counts`: provider_nodes() is asked for; it costs verbose logging while ORT opens the model.
@@ -34,6 +34,8 @@ class PreparedSession {
   [[nodiscard]] const compile::Resolution& resolution() const { return resolution_; }
   // How many nodes each EP got; empty = not known.
   [[nodiscard]] const std::map<std::string, std::uint64_t>& provider_nodes() const { return provider_nodes_; }
+  // The first error, else warning, that was logged while ORT opened it; or empty.
+  [[nodiscard]] const std::string& complaint() const { return complaint_; }
   [[nodiscard]] double open_ms() const { return open_ms_; }
   // What deletes a private generation, for a caller that never destroys the session (EPs crash while unloading).
   struct PrivateOwner {
@@ -50,6 +52,7 @@ class PreparedSession {
   std::optional<compile::MemoryModel> memory_;  // the source, for reopening
   ort::OpenedSession opened_;
   std::map<std::string, std::uint64_t> provider_nodes_;  // when it was opened first
+  std::string complaint_;
   double open_ms_ = 0;
 };
 

@@ -73,12 +73,12 @@ TEST(PrintText, HasASectionForWhatIsKnown) {
 }
 
 TEST(PrintMarkdown, HasHeadlinesAndEscapesBars) {
-  EXPECT_EQ(print_markdown(descriptions(whole_fields()), json_of({"a|b\nc", {1.5, 2}, Part{7}})),
+  EXPECT_EQ(print(descriptions(whole_fields()), json_of({"a|b\nc", {1.5, 2}, Part{7}}), ReportFormat::md),
             "| name | time (ms) | time (ms) |\n| --- | ---: | ---: |\n| a\\|b\\nc | 1.500 | 7.000 |\n");
 }
 
 TEST(PrintCsv, QuotesAsRfc4180Says) {
-  EXPECT_EQ(print_csv(descriptions(whole_fields()), json_of({"a,\"b\"\nc", {1.5, {}}})),
+  EXPECT_EQ(print(descriptions(whole_fields()), json_of({"a,\"b\"\nc", {1.5, {}}}), ReportFormat::csv),
             "name,part.ms,part.per_second,maybe.ms,maybe.per_second\r\n\"a,\"\"b\"\"\nc\",1.500,,,\r\n");
 }
 

@@ -1,0 +1,37 @@
+// How far a model's outputs are from those that they should be: ORT's CPU EP's on the source, and those that a folder
+// of test data has beside its inputs.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/model_run.hpp"
+
+namespace precast::bench {
+
+struct ModelCheck {
+  std::vector<CheckedOutput> outputs;                    // against the CPU EP
+  std::optional<std::filesystem::path> expected_source;  // the folder that has expected outputs
+  std::vector<CheckedOutput> expected_outputs;           // against those
+  [[nodiscard]] bool ok() const;
+};
+
+// What the outputs are compared with, made once for any number of targets.
+class References {
+ public:
+  // `data`: InputSource::data; a folder with output_0.pb, ... gives the expected outputs, each compared by name (or
+  // position, where it has none). unsupported: there is no source (`source` is empty: the model is compiled already).
+  [[nodiscard]] static Result<References> make(ort::Catalog& catalog, const std::filesystem::path& source,
+                                               const ort::SessionSettings& settings, tensor::Tensors& inputs,
+                                               const std::filesystem::path& data);
+  [[nodiscard]] ModelCheck check(const std::vector<ort::Output>& outputs) const;
+
+ private:
+  std::vector<ort::Output> cpu_;
+  std::optional<std::filesystem::path> expected_source_;
+  std::vector<ort::Output> expected_;
+};
+
+}  // namespace precast::bench

@@ -1,0 +1,14 @@
+// `perf` of each runtime: one of them is the command's body.
+#pragma once
+
+#include "cli/command.hpp"
+#include "cli/perf_options.hpp"
+#include "cli/perf_report.hpp"
+
+namespace precast::cli {
+
+// Each says what went wrong; the exit code comes back.
+[[nodiscard]] int perf_bundle(Context& context, const PerfOptions& options);
+[[nodiscard]] int perf_model(Context& context, const PerfOptions& options);
+
+}  // namespace precast::cli

@@ -1,0 +1,187 @@
+// precast perf MODEL
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "bench/ort_measure.hpp"
+#include "cli/bundle_path.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/live_line.hpp"
+#include "cli/open_model.hpp"
+#include "cli/perf.hpp"
+#include "cli/perf_targets.hpp"
+#include "cli/progress.hpp"
+#include "cli/signals.hpp"
+#include "util/text.hpp"
+#include "util/try.hpp"
+
+namespace precast::cli {
+
+namespace {
+
+constexpr std::uint64_t kIterations = 100;
+constexpr std::uint64_t kWarmups = 10;
+constexpr std::chrono::hours kLongest{24};
+
+std::string line_of(const bench::RoundProgress& progress) {
+  std::string text = progress.phase == bench::RunPhase::warmup ? "warm-up" : "run";
+  text += fmt::format(" {}", progress.done + 1);
+  if (progress.of) text += fmt::format(" of {}", *progress.of);
+  if (progress.last_ms) text += fmt::format(", {:.3f} ms", *progress.last_ms);
+  return text;
+}
+
+Result<std::optional<std::chrono::nanoseconds>> duration_of(const PerfOptions& options) {
+  if (options.duration.empty()) return std::nullopt;
+  const auto duration = util::parse_duration(options.duration);
+  if (duration && *duration > std::chrono::milliseconds(0) && *duration <= kLongest) return *duration;
+  return fail(ErrorCode::bad_input, "--duration " + util::quoted(options.duration) + " is no time to run for", {},
+              "write for example 500ms, 10, 10s or 5m; at most 24h");
+}
+
+// What is to be measured, and how.
+Result<bench::OrtMeasureOptions> measure_options(Context& context, const PerfOptions& options) {
+  PRECAST_TRY(require_model(options.bundle.bundle));
+  bench::OrtMeasureOptions measure;
+  PRECAST_TRY_ASSIGN(measure.input, make_input_source(options.input));
+  PRECAST_TRY_ASSIGN(measure.plan.duration, duration_of(options));
+  measure.plan.iterations = options.iterations;
+  if (!measure.plan.duration && !measure.plan.iterations) measure.plan.iterations = kIterations;
+  measure.plan.warmup = options.warmup.value_or(kWarmups);
+  measure.concurrency = options.concurrency;
+  measure.io_binding = options.io_binding;
+  measure.check = options.check;
+  measure.op_tracing = options.op_tracing;
+  measure.top_k = options.top_k;
+  measure.raw = options.raw;
+  measure.memory = options.memory;
+  measure.monitor = options.monitor;
+  PRECAST_TRY_ASSIGN(measure.targets, make_targets(options, context.options));
+  const util::WallTime start = util::Clock::system().now();
+  for (bench::OrtTarget& target : measure.targets) {
+    target.info.iterations = measure.plan.iterations;
+    target.info.warmup = measure.plan.warmup;
+    if (measure.plan.duration) {
+      target.info.duration_s = std::chrono::duration<double>(*measure.plan.duration).count();
+    }
+    target.info.timestamp = start;
+  }
+  return measure;
+}
+
+// What deletes private generations on return; sessions are kept until the process ends.
+struct Opened {
+  std::vector<std::shared_ptr<session::PreparedSession>> sessions;
+  std::vector<session::PreparedSession::PrivateOwner> owners;
+};
+
+Result<bench::OrtMeasurement> measure(Context& context, const bench::OrtMeasureOptions& options, Opened& opened) {
+  if (options.targets.size() == 1) context.look_only_for(options.targets.front().request.target.ep);
+  const compile::Request& first = options.targets.front().request;
+  const bool compile = options.targets.front().info.compile;
+  PRECAST_TRY_ASSIGN(compile::Resolver* const resolver, context.resolver(compile && !first.no_cache));
+  PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, context.catalog());
+  LiveLine live(context);
+  std::unique_ptr<ProgressReporter> step;
+  bench::OrtMeasureServices services{
+      .catalog = *catalog,
+      .cancel = context.cancel,
+      .open = [&](const bench::OrtTarget& target) -> Result<std::shared_ptr<session::PreparedSession>> {
+        PRECAST_TRY_ASSIGN(auto native, open_model(context, *resolver, target.request, target.info.compile));
+        auto session = std::make_shared<session::PreparedSession>(std::move(native));
+        context.keep_until_exit(session);
+        opened.owners.push_back(session->take_private_owner());
+        return session;
+      },
+      .since_start_ms = [&] { return context.elapsed_ms(); },
+      .startup_ms = context.runtime_load_ms(),
+      .on_round = [&](const bench::RoundProgress& progress) { live.show([&] { return line_of(progress); }); },
+      .on_step =
+          [&](const std::string& deed) {
+            step.reset();
+            if (!deed.empty()) step = ProgressReporter::of_step(context.output, deed);
+          }};
+  return bench::measure_model(options, services);
+}
+
+bool is_wrong(const bench::OrtReport& report) {
+  return report.check && !report.check->ok();
+}
+
+int measured_code(const bench::OrtMeasurement& measured, const Context& context) {
+  const auto& reports = measured.reports;
+  if (context.cancel.cancelled()) return kInterrupted;
+  const auto failed = std::ranges::find_if(reports, [](const auto& report) { return report.error.has_value(); });
+  if (failed != reports.end()) return exit_code_of(*failed->error, context.options.strict);
+  if (std::ranges::any_of(reports, is_wrong)) return kFailed;
+  return measured.tracing_error ? kNoTrace : kDone;
+}
+
+void say(Context& context, const bench::OrtMeasurement& measured) {
+  for (const std::string& warning : measured.warnings) context.output.warn(warning);
+  const bool several = measured.reports.size() > 1;
+  for (const bench::OrtReport& report : measured.reports) {
+    const std::string prefix = several ? report.target + ": " : "";
+    if (several && report.error) {
+      Error error = *report.error;
+      error.message = prefix + error.message;
+      context.output.error(error);
+    }
+    if (is_wrong(report)) context.output.warn(prefix + "the outputs are not those of ONNX Runtime's CPU EP");
+  }
+  if (const auto stopped = interruption(measured.reports.front())) {
+    context.output.warn("interrupted " + *stopped + ": the report is of those");
+  }
+  if (measured.tracing_error) context.output.error(*measured.tracing_error);
+}
+
+int show(Context& context, PerfOutput& output, bench::OrtMeasurement measured, std::uint64_t seed) {
+  const std::string name = measured.reports.front().benchmark_info.model_id;
+  const int wanted = measured_code(measured, context);
+  int code = kDone;
+  if (measured.reports.size() == 1) {
+    const std::vector<bench::Field> fields = descriptions(bench::ort_fields());
+    const bench::OrtReport& report = measured.reports.front();
+    code = output.show({.name = name,
+                        .print = [&](bench::ReportFormat format) { return print_report(report, format); },
+                        .fields = &fields},
+                       measured.tracing_error);
+  } else {
+    const std::vector<bench::Field> fields = descriptions(bench::comparison_fields());
+    bench::OrtComparison comparison{
+        .targets = std::move(measured.reports), .ratios = {}, .hw_monitor = measured.hw_monitor};
+    comparison.ratios = compare_targets(comparison.targets, seed);
+    const auto failed =
+        std::ranges::find_if(comparison.targets, [](const auto& target) { return target.error.has_value(); });
+    code = output.show({.name = name,
+                        .print = [&](bench::ReportFormat format) { return print_report(comparison, format); },
+                        .fields = &fields},
+                       failed != comparison.targets.end() ? failed->error : measured.tracing_error);
+  }
+  return code != kDone ? code : wanted;
+}
+
+}  // namespace
+
+int perf_model(Context& context, const PerfOptions& options) {
+  if (!options.not_for_models.empty()) {
+    context.output.warn("for a model these options mean nothing and are ignored: " +
+                        util::listed(options.not_for_models, options.not_for_models.size()));
+  }
+  end_without_haste();  // what was measured is worth waiting for the run under way
+  PerfOutput output(context, options);
+  if (const auto place = output.check(); !place) return report_error(context, "perf", place.error());
+  const auto wanted = measure_options(context, options);
+  if (!wanted) return report_error(context, "perf", wanted.error());
+  Opened opened;
+  auto measured = measure(context, *wanted, opened);
+  if (!measured) return report_error(context, "perf", measured.error());
+  const auto& only = measured->reports.front();
+  if (measured->reports.size() == 1 && only.error && !context.cancel.cancelled()) {
+    return report_error(context, "perf", *only.error);
+  }
+  say(context, *measured);
+  return show(context, output, std::move(*measured), options.input.seed);
+}
+
+}  // namespace precast::cli
