@@ -41,7 +41,7 @@ class Nesting {
     before.push_back({*kernel.begin_us, *kernel.duration_us});
     return inner;
   }
-  // Nothing that comes later can hold what ended with a run.
+  // What ended within a run is inside nothing that comes later: the list stays as short as a run.
   void run_ends(const ProfileEvent& run) {
     if (run.thread) ended_.erase(*run.thread);
     for (auto& [thread, before] : ended_) {
@@ -140,10 +140,16 @@ std::optional<double> share(double us, double of_us) {
   return of_us > 0 ? std::optional(us / of_us * 100) : std::nullopt;
 }
 
-// The larger first; what is equal keeps the order of its names, in which it comes.
+bool comes_before(const OpTime& a, const OpTime& b) {
+  return std::tie(b.total_ms, a.op_type, a.node, a.provider) < std::tie(a.total_ms, b.op_type, b.node, b.provider);
+}
+bool comes_before(const ProviderTime& a, const ProviderTime& b) {
+  return std::tie(b.total_ms, a.provider) < std::tie(a.total_ms, b.provider);
+}
+
 template <typename Row>
 void sort_by_total(std::vector<Row>& rows) {
-  std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return a.total_ms > b.total_ms; });
+  std::ranges::sort(rows, [](const Row& a, const Row& b) { return comes_before(a, b); });
 }
 
 std::vector<OpTime> rows_of(const Sums& sums) {
@@ -201,10 +207,11 @@ Result<OpTrace> read_op_trace(const std::filesystem::path& profile, std::uint64_
                 profile, "measure again with at least one run of the session while it is profiled");
   }
   if (collected.kernels().empty()) {
-    return fail(ErrorCode::bad_input,
-                fmt::format("the profile {} has {} runs: without the first {} no operator is left",
-                            util::quoted(profile), collected.runs_seen(), skip_runs),
-                profile, "measure more runs, or fewer warm-ups");
+    return fail(
+        ErrorCode::bad_input,
+        fmt::format("the profile {} has {} run{}: without the first {} no operator is left", util::quoted(profile),
+                    collected.runs_seen(), collected.runs_seen() == 1 ? "" : "s", skip_runs),
+        profile, "measure more runs, or fewer warm-ups");
   }
   return OpTrace{.by_type = rows_of(without_nodes(collected.kernels())),
                  .by_node = rows_of(collected.kernels()),

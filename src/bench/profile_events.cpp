@@ -213,8 +213,8 @@ Result<void> read_profile_events(const std::filesystem::path& profile, const std
   if (size == 0) {
     what = "is empty";
   } else if (handler.broken_at()) {
-    what = *handler.broken_at() >= size ? fmt::format("ends in the middle, after {} bytes", size)
-                                        : fmt::format("is not JSON: byte {} does not belong", *handler.broken_at());
+    what = *handler.broken_at() > size ? fmt::format("ends in the middle, after {} bytes", size)
+                                       : fmt::format("is not JSON: byte {} does not belong", *handler.broken_at());
   }
   return fail(ErrorCode::corrupt, fmt::format("the profile {} {}", util::quoted(profile), what), profile,
               kMeasureAgain);
