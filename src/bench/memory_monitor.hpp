@@ -3,14 +3,18 @@
 //   MemoryMonitor memory;
 //   memory.checkpoint(Checkpoint::baseline);
 //   ... load ...
+//   memory.phase_ends(PeakPhase::load);
 //   memory.checkpoint(Checkpoint::after_compile);
 //   HwMonitor hw;
 //   hw.start();
+//   ... a request ...
+//   memory.phase_ends(PeakPhase::first_run);
 //   ... requests ...
+//   memory.phase_ends(PeakPhase::steady);
 //   hw.stop();
 //   memory.checkpoint(Checkpoint::after_inference);
 //   report.memory = memory.section();
-//   report.hw_monitor = hw.section("npu");
+//   report.hw_monitor = hw.section("npu", memory.own_peak());
 #pragma once
 
 #include <chrono>
@@ -29,22 +33,42 @@
 namespace precast::bench {
 
 enum class Checkpoint : std::uint8_t { baseline, after_compile, after_inference };
+enum class PeakPhase : std::uint8_t { load, first_run, steady };
 
 // Bytes resident now of this process and its descendants; nullopt where /proc is not there. Reads all of /proc.
 [[nodiscard]] std::optional<std::uint64_t> resident_bytes_now();
+
+// Where peaks come from.
+struct PeakReadings {
+  std::function<std::optional<std::uint64_t>()> own = peak_resident_bytes_of_self;
+  std::function<bool()> reset = reset_peak_resident;
+  std::function<std::optional<std::uint64_t>()> children = peak_resident_bytes_of_children;
+};
 
 // Not thread-safe.
 class MemoryMonitor {
  public:
   using Read = std::function<std::optional<std::uint64_t>()>;
-  explicit MemoryMonitor(Read read = resident_bytes_now) : read_(std::move(read)) {}
+  explicit MemoryMonitor(Read read = resident_bytes_now, PeakReadings peaks = {})
+      : read_(std::move(read)), peak_readings_(std::move(peaks)) {}
   void checkpoint(Checkpoint point);  // a second one of the same point replaces the first
+  // Its peak is that since the phase before it ended, load's since the process began; where the kernel cannot begin a
+  // peak anew all but load's are null. With load's comes that of the workers, if it is larger than any this process
+  // had: else it might be this process's own (peak_resident_bytes_of_children). After the first call the peak that
+  // /proc has is of the phase that runs: own_peak() knows that of the process.
+  void phase_ends(PeakPhase phase);
+  // The most that this process had resident so far.
+  [[nodiscard]] std::optional<std::uint64_t> own_peak() const;
   // The VRAM of a process is not known on Linux: null.
-  [[nodiscard]] MemorySection section() const { return {.rss = rss_}; }
+  [[nodiscard]] MemorySection section() const { return {.rss = rss_, .peaks = peaks_}; }
 
  private:
   Read read_;
+  PeakReadings peak_readings_;
   MemoryCheckpoints rss_;
+  MemoryPeaks peaks_;
+  std::optional<std::uint64_t> highest_;  // of the phases that ended
+  bool reset_ = false;                    // the last phase to end left a peak that began anew
 };
 
 // Between start() and stop() a thread takes a reading every `interval`, one at once and one at the end. It looks for
@@ -61,8 +85,10 @@ class HwMonitor {
   // thread can be made, nothing is sampled in between.
   void start();
   void stop();  // joins; nothing happens if it does not run
-  // Before the first start() everything in it is null. `device_kind`: "cpu", "gpu", "npu", or nullopt.
-  [[nodiscard]] HwMonitorSection section(std::optional<std::string> device_kind) const;
+  // Before the first start() everything in it is null. `device_kind`: "cpu", "gpu", "npu", or nullopt. `own_peak`: of
+  // this process, which falls between two readings; a MemoryMonitor knows it where it ended phases.
+  [[nodiscard]] HwMonitorSection section(std::optional<std::string> device_kind,
+                                         std::optional<std::uint64_t> own_peak = peak_resident_bytes_of_self()) const;
 
  private:
   void sample_until_stopped();

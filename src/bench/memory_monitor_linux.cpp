@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <system_error>
 
 #include "bench/memory_monitor.hpp"
@@ -28,6 +29,29 @@ void MemoryMonitor::checkpoint(Checkpoint point) {
       rss_.after_inference = bytes;
       break;
   }
+}
+
+std::optional<std::uint64_t> MemoryMonitor::own_peak() const {
+  return std::max(highest_, peak_readings_.own());
+}
+
+void MemoryMonitor::phase_ends(PeakPhase phase) {
+  const auto peak = peak_readings_.own();
+  highest_ = std::max(highest_, peak);
+  switch (phase) {
+    case PeakPhase::load:
+      peaks_.load = peak;
+      peaks_.workers = peak_readings_.children();
+      if (peaks_.workers <= highest_) peaks_.workers.reset();
+      break;
+    case PeakPhase::first_run:
+      if (reset_) peaks_.first_run = peak;
+      break;
+    case PeakPhase::steady:
+      if (reset_) peaks_.steady = peak;
+      break;
+  }
+  reset_ = peak_readings_.reset();
 }
 
 void HwMonitor::start() {
@@ -86,7 +110,8 @@ void HwMonitor::take_reading() {
   usage_.add(std::move(reading), resident);
 }
 
-HwMonitorSection HwMonitor::section(std::optional<std::string> device_kind) const {
+HwMonitorSection HwMonitor::section(std::optional<std::string> device_kind,
+                                    std::optional<std::uint64_t> own_peak) const {
   if (!started_) return {.device_kind = std::move(device_kind)};
   std::string source = "proc";
   if (has_drm_) source += "+drm";
@@ -94,7 +119,7 @@ HwMonitorSection HwMonitor::section(std::optional<std::string> device_kind) cons
   return {.monitor = std::move(source),
           .device_kind = std::move(device_kind),
           .cpu = usage_.cpu(),
-          .ram = usage_.ram(peak_resident_bytes_of_self()),
+          .ram = usage_.ram(own_peak),
           .adapter = usage_.adapter(),
           .running_time_ns = usage_.engine_time_ns()};
 }

@@ -126,8 +126,8 @@ class Measurement {
     }
     warn_of(lane);
     if (options_.memory) {
-      lane.memory.checkpoint(Checkpoint::after_compile);
       lane.memory.phase_ends(PeakPhase::load);
+      lane.memory.checkpoint(Checkpoint::after_compile);
     }
     return first_run(lane);
   }
@@ -261,8 +261,8 @@ class Measurement {
     if (!options_.memory) return;
     // Of several sessions in one process nobody can say whose the memory is.
     if (alone()) {
+      if (report.latency.n > 0) lane.memory.phase_ends(PeakPhase::steady);
       lane.memory.checkpoint(Checkpoint::after_inference);
-      lane.memory.phase_ends(PeakPhase::steady);
     }
     report.memory = lane.memory.section();
   }

@@ -58,6 +58,13 @@ using EngineTimes = std::map<std::string, std::uint64_t, std::less<>>;
 [[nodiscard]] std::map<int, ProcessUse> read_process_uses(const std::set<int>& processes);
 // Bytes resident, of all of them.
 [[nodiscard]] std::uint64_t resident_bytes(const std::map<int, ProcessUse>& uses);
+// The most that this process had resident since it began, or since the last reset.
 [[nodiscard]] std::optional<std::uint64_t> peak_resident_bytes_of_self();
+// From now on the peak is that of what follows; false where the kernel cannot do it, and then nothing has changed.
+[[nodiscard]] bool reset_peak_resident();
+// The largest peak of any one child that has ended and was waited for, and of their own such children; nullopt: there
+// was none. The kernel counts what a child was before it became its program too: one that was spawned has at least the
+// peak that this process had then, so a number no larger than peak_resident_bytes_of_self() may be this process's own.
+[[nodiscard]] std::optional<std::uint64_t> peak_resident_bytes_of_children();
 
 }  // namespace precast::bench

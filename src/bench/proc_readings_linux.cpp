@@ -4,6 +4,8 @@
 #include <iterator>
 #include <system_error>
 
+#include <sys/resource.h>
+
 #include <unistd.h>
 
 #include "bench/proc_readings.hpp"
@@ -170,6 +172,18 @@ std::uint64_t resident_bytes(const std::map<int, ProcessUse>& uses) {
 
 std::optional<std::uint64_t> peak_resident_bytes_of_self() {
   return parse_status_bytes(read_proc_file("/proc/self/status"), "VmHWM");
+}
+
+bool reset_peak_resident() {
+  std::ofstream file("/proc/self/clear_refs", std::ios::binary);
+  file << "5";  // proc(5): of what this file clears, the peak alone
+  return file.flush().good();
+}
+
+std::optional<std::uint64_t> peak_resident_bytes_of_children() {
+  rusage usage{};
+  if (::getrusage(RUSAGE_CHILDREN, &usage) != 0 || usage.ru_maxrss <= 0) return std::nullopt;
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
 }  // namespace precast::bench

@@ -1,6 +1,7 @@
 #include "bench/report_sections.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "bench/statistics.hpp"
 
@@ -52,6 +53,20 @@ void append(Fields<MemorySection>& into, const Fields<MemoryCheckpoints>& fields
   }
 }
 
+Fields<MemorySection> peak_fields() {
+  using Memory = MemorySection;
+  return {
+      {megabytes("rss_peak_load_mb", "RSS peak, loading", Shown::people),
+       [](const Memory& m) { return in_mb(m.peaks.load); }},
+      {megabytes("rss_peak_first_run_mb", "RSS peak, first run", Shown::people),
+       [](const Memory& m) { return in_mb(m.peaks.first_run); }},
+      {megabytes("rss_peak_steady_mb", "RSS peak, steady state", Shown::people),
+       [](const Memory& m) { return in_mb(m.peaks.steady); }},
+      {megabytes("rss_peak_workers_mb", "RSS peak of a compile worker", Shown::people),
+       [](const Memory& m) { return in_mb(m.peaks.workers); }},
+  };
+}
+
 Fields<CpuUse> cpu_fields() {
   return {
       {percent("mean_pct", "CPU", Shown::people), [](const CpuUse& c) { return to_value(c.mean_pct); }},
@@ -85,6 +100,7 @@ Fields<AdapterUse> adapter_fields() {
 Fields<MemorySection> memory_fields() {
   Fields<MemorySection> fields;
   append(fields, checkpoint_fields("rss", "RSS", Shown::people, Shown::headline), &MemorySection::rss);
+  std::ranges::copy(peak_fields(), std::back_inserter(fields));
   append(fields, checkpoint_fields("vram_local", "VRAM", Shown::people, Shown::people), &MemorySection::vram_local);
   append(fields, checkpoint_fields("vram_shared", "shared VRAM", Shown::data, Shown::data),
          &MemorySection::vram_shared);

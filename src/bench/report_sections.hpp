@@ -19,8 +19,17 @@ struct MemoryCheckpoints {
   std::optional<std::uint64_t> after_inference;  // after the last request
 };
 
+// Bytes that were resident at most, of one process.
+struct MemoryPeaks {
+  std::optional<std::uint64_t> load;  // of this process, from its start until the model was ready
+  std::optional<std::uint64_t> first_run;
+  std::optional<std::uint64_t> steady;   // after the first run
+  std::optional<std::uint64_t> workers;  // of the largest compile worker; nullopt: none ran, or none that can be told
+};
+
 struct MemorySection {
   MemoryCheckpoints rss;  // of this process and its descendants
+  MemoryPeaks peaks;
   MemoryCheckpoints vram_local;
   MemoryCheckpoints vram_shared;
 };

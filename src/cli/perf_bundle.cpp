@@ -68,7 +68,10 @@ Result<bench::GenaiReport> measure(Context& context, const PerfOptions& options)
   if (options.memory) memory.checkpoint(bench::Checkpoint::baseline);
   PRECAST_TRY_ASSIGN(const auto session, load_session(context, options.bundle, true));
   const auto owners = session->take_private_owners();  // what deletes private folders on return
-  if (options.memory) memory.checkpoint(bench::Checkpoint::after_compile);
+  if (options.memory) {
+    memory.phase_ends(bench::PeakPhase::load);
+    memory.checkpoint(bench::Checkpoint::after_compile);
+  }
   bench::GenaiRunOptions run;
   run.iterations = options.iterations.value_or(kIterations);
   run.warmup = options.warmup.value_or(kWarmups);
@@ -84,15 +87,24 @@ Result<bench::GenaiReport> measure(Context& context, const PerfOptions& options)
   bench::HwMonitor monitor;
   if (options.monitor) monitor.start();
   LiveLine live(context);
-  auto done = bench::run_requests(*session, run, context.cancel,
-                                  [&](const auto& progress) { live.show([&] { return line_of(progress); }); });
+  bench::PeakPhase phase = bench::PeakPhase::first_run;
+  auto done = bench::run_requests(*session, run, context.cancel, [&](const bench::RunProgress& progress) {
+    if (options.memory && progress.last != nullptr && phase == bench::PeakPhase::first_run) {
+      memory.phase_ends(phase);
+      phase = bench::PeakPhase::steady;
+    }
+    live.show([&] { return line_of(progress); });
+  });
+  // A phase in which nothing was measured has no peak.
+  const std::size_t before = phase == bench::PeakPhase::steady ? 1 : 0;
+  if (options.memory && done && done->requests.size() > before) memory.phase_ends(phase);
   monitor.stop();
   PRECAST_TRY(done);
   if (options.memory) memory.checkpoint(bench::Checkpoint::after_inference);
   for (const std::string& warning : done->warnings) context.output.warn(warning);
   report.requests = std::move(done->requests);
   report.memory = memory.section();
-  if (options.monitor) report.hw_monitor = monitor.section(report.benchmark_info.effective_device);
+  if (options.monitor) report.hw_monitor = monitor.section(report.benchmark_info.effective_device, memory.own_peak());
   report.interrupted = done->cancelled;
   return report;
 }

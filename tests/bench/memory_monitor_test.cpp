@@ -1,7 +1,12 @@
 #include "bench/memory_monitor.hpp"
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
+#include <new>
+
+#include <sys/mman.h>
+#include <sys/wait.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -146,6 +151,130 @@ TEST(MemoryMonitor, KeepsWhatItReadAtEachPoint) {
   EXPECT_EQ(monitor.section().rss.after_compile, std::nullopt);
   EXPECT_EQ(monitor.section().rss.after_inference, 20U);
   EXPECT_EQ(monitor.section().vram_local.baseline, std::nullopt);
+}
+
+// Peaks as they would be read: each reset leaves `after_reset`.
+struct FakePeaks {
+  std::optional<std::uint64_t> own = 700;
+  std::optional<std::uint64_t> children;
+  bool can_reset = true;
+  std::uint64_t after_reset = 300;
+  [[nodiscard]] PeakReadings readings() {
+    return {.own = [this] { return own; },
+            .reset =
+                [this] {
+                  if (can_reset) own = after_reset;
+                  return can_reset;
+                },
+            .children = [this] { return children; }};
+  }
+};
+
+TEST(MemoryMonitor, EachPhaseHasAPeakOfItsOwn) {
+  FakePeaks peaks;
+  MemoryMonitor monitor([] { return std::nullopt; }, peaks.readings());
+  monitor.phase_ends(PeakPhase::load);
+  peaks.own = 500;
+  monitor.phase_ends(PeakPhase::first_run);
+  peaks.own = 400;
+  monitor.phase_ends(PeakPhase::steady);
+  EXPECT_EQ(monitor.section().peaks.load, 700U);
+  EXPECT_EQ(monitor.section().peaks.first_run, 500U);
+  EXPECT_EQ(monitor.section().peaks.steady, 400U);
+  EXPECT_EQ(monitor.own_peak(), 700U);
+  peaks.own = 800;
+  EXPECT_EQ(monitor.own_peak(), 800U);
+}
+
+TEST(MemoryMonitor, APeakThatCannotBeginAnewIsNoLaterPhases) {
+  FakePeaks peaks{.can_reset = false};
+  MemoryMonitor monitor([] { return std::nullopt; }, peaks.readings());
+  monitor.phase_ends(PeakPhase::load);
+  monitor.phase_ends(PeakPhase::first_run);
+  peaks.can_reset = true;
+  monitor.phase_ends(PeakPhase::steady);
+  EXPECT_EQ(monitor.section().peaks.load, 700U);
+  EXPECT_EQ(monitor.section().peaks.first_run, std::nullopt);
+  EXPECT_EQ(monitor.section().peaks.steady, std::nullopt);
+}
+
+TEST(MemoryMonitor, WithoutTheEndOfTheLoadAPeakMayBeTheLoads) {
+  FakePeaks peaks;
+  MemoryMonitor monitor([] { return std::nullopt; }, peaks.readings());
+  monitor.phase_ends(PeakPhase::first_run);
+  EXPECT_EQ(monitor.section().peaks.first_run, std::nullopt);
+}
+
+TEST(MemoryMonitor, AWorkersPeakIsOnlyWhatCannotBeThisProcesss) {
+  for (const auto& [children, expected] :
+       std::vector<std::pair<std::optional<std::uint64_t>, std::optional<std::uint64_t>>>{
+           {701, 701}, {700, std::nullopt}, {5, std::nullopt}, {std::nullopt, std::nullopt}}) {
+    FakePeaks peaks{.children = children};
+    MemoryMonitor monitor([] { return std::nullopt; }, peaks.readings());
+    monitor.phase_ends(PeakPhase::load);
+    EXPECT_EQ(monitor.section().peaks.workers, expected);
+  }
+}
+
+// Resident while it lives, and not a byte longer.
+class Touched {
+ public:
+  explicit Touched(std::size_t bytes)
+      : bytes_(bytes), at_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    if (at_ == MAP_FAILED) throw std::bad_alloc();
+    std::memset(at_, 1, bytes);
+  }
+  ~Touched() { ::munmap(at_, bytes_); }
+  Touched(const Touched&) = delete;
+  Touched& operator=(const Touched&) = delete;
+
+ private:
+  std::size_t bytes_;
+  void* at_;
+};
+
+constexpr std::size_t kMib = std::size_t{1} << 20U;
+
+TEST(MemoryMonitor, RealPeaksAreOfTheirPhases) {
+  if (!reset_peak_resident()) GTEST_SKIP() << "this kernel begins no peak anew";
+  MemoryMonitor monitor;
+  {
+    const Touched large(64 * kMib);
+  }
+  monitor.phase_ends(PeakPhase::load);
+  {
+    const Touched small(8 * kMib);
+  }
+  monitor.phase_ends(PeakPhase::first_run);
+  {
+    const Touched larger(96 * kMib);
+  }
+  monitor.phase_ends(PeakPhase::steady);
+  const MemoryPeaks peaks = monitor.section().peaks;
+  EXPECT_GE(peaks.load.value(), peaks.first_run.value() + 40 * kMib);
+  EXPECT_GE(peaks.steady.value(), peaks.load.value() + 20 * kMib);
+  EXPECT_EQ(monitor.own_peak(), peaks.steady);
+  EXPECT_LT(peak_resident_bytes_of_self().value(), peaks.steady.value() - 40 * kMib);
+
+  HwMonitor hw;
+  hw.start();
+  hw.stop();
+  EXPECT_EQ(hw.section("cpu", monitor.own_peak()).ram.peak, peaks.steady);
+}
+
+TEST(MemoryMonitor, AChildsPeakIsKnownWhenItWasWaitedFor) {
+  const std::uint64_t own = peak_resident_bytes_of_self().value();
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const Touched large(own + 64 * kMib);
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_GE(peak_resident_bytes_of_children().value(), own + 64 * kMib);
+  MemoryMonitor monitor;
+  monitor.phase_ends(PeakPhase::load);
+  EXPECT_EQ(monitor.section().peaks.workers, peak_resident_bytes_of_children());
 }
 
 TEST(MemoryMonitor, ReadsThisProcess) {

@@ -118,6 +118,8 @@ TEST(GenaiReportFields, NothingMeasuredIsNull) {
   EXPECT_TRUE(empty.at("benchmark_info").at("prompt_tokens").is_null());
   EXPECT_TRUE(empty.at("hw_monitor").at("adapter").is_null());
   EXPECT_TRUE(empty.at("memory").at("rss_total_delta_mb").is_null());
+  EXPECT_TRUE(empty.at("memory").at("rss_peak_load_mb").is_null());
+  EXPECT_TRUE(empty.at("memory").at("rss_peak_workers_mb").is_null());
 }
 
 TEST(GenaiReportFields, MemoryIsInMegabytesAndMayShrink) {
@@ -127,6 +129,10 @@ TEST(GenaiReportFields, MemoryIsInMegabytesAndMayShrink) {
   EXPECT_EQ(memory.at("rss_model_load_delta_mb"), 200.0);
   EXPECT_EQ(memory.at("rss_inference_delta_mb"), -50.0);
   EXPECT_EQ(memory.at("rss_total_delta_mb"), 150.0);
+  EXPECT_EQ(memory.at("rss_peak_load_mb"), 400.0);
+  EXPECT_EQ(memory.at("rss_peak_first_run_mb"), 350.0);
+  EXPECT_EQ(memory.at("rss_peak_steady_mb"), 320.0);
+  EXPECT_EQ(memory.at("rss_peak_workers_mb"), 900.0);
 }
 
 TEST(GenaiReportFields, NoPathTwice) {

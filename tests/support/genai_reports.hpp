@@ -49,7 +49,8 @@ inline GenaiReport full_genai_report() {
                             {"embedding", StageOutcome::failed, "the EP crashed", std::nullopt, std::nullopt}}};
   report.requests = {sample_request(RequestKind::warmup, 0, 16), sample_request(RequestKind::timed, 0, 6),
                      sample_request(RequestKind::timed, 1, 8)};
-  report.memory = {.rss = memory, .vram_local = memory, .vram_shared = memory};
+  const MemoryPeaks peaks{.load = 400 * mib, .first_run = 350 * mib, .steady = 320 * mib, .workers = 900 * mib};
+  report.memory = {.rss = memory, .peaks = peaks, .vram_local = memory, .vram_shared = memory};
   report.hw_monitor = {.monitor = "proc+npu",
                        .device_kind = "npu",
                        .cpu = {.mean_pct = 50, .process_mean_pct = 40, .peak_pct = 99.999, .sample_count = 20},
