@@ -164,8 +164,9 @@ MethodSection method_of_all(const OrtComparison& comparison) {
 // What is the same for all targets.
 Fields<OrtBenchmarkInfo> common_info_fields() {
   Fields<OrtBenchmarkInfo> fields = benchmark_info_fields();
-  constexpr const char* kOwn[] = {"ep",           "device",           "ep_source", "ep_options", "running_model_path",
-                                  "requested_ep", "requested_device", "simulated", "precision"};
+  constexpr const char* kOwn[] = {
+      "ep",           "device",           "ep_source", "ep_options", "running_model_path",
+      "requested_ep", "requested_device", "simulated", "precision",  "effective_batch_size"};
   std::erase_if(fields, [&](const auto& one) { return std::ranges::find(kOwn, one.field.path) != std::end(kOwn); });
   return fields;
 }

@@ -1,4 +1,5 @@
-// What stands between the two readings of the clock: a real session on the fake EP, which can be slow by a known amount.
+// What stands between the two readings of the clock: a real session on the fake EP, which can be slow by a known
+// amount.
 #include "bench/ort_run.hpp"
 
 #include <cstdlib>
@@ -108,13 +109,14 @@ TEST_F(OrtRun, TheClockIsReadTwiceForASample) {
   Opened opened;
   const MonotonicClock clock = counting_readings();
   int seen = 0;
-  rounds({&opened.run}, {.iterations = 4, .warmup = 2}, clock, [&](const RoundProgress&) { seen += clock() > clock(); });
+  rounds({&opened.run}, {.iterations = 4, .warmup = 2}, clock,
+         [&](const RoundProgress&) { seen += clock() > clock(); });
   EXPECT_THAT(opened.run.times.caller_ms.front(), ElementsAre(1.0, 1.0, 1.0, 1.0));
   EXPECT_THAT(opened.run.times.warmup_ms, ElementsAre(1.0, 1.0));
 }
 
 TEST_F(OrtRun, WhatASlowEpTakesIsAllInTheSample) {
-  Opened opened({{"fault", "slow=20@compute"}});
+  Opened opened(Options{{"fault", "slow=20@compute"}});
   rounds({&opened.run}, {.iterations = 5, .warmup = 0}, {});
   EXPECT_THAT(opened.run.times.caller_ms.front(), SizeIs(5));
   EXPECT_THAT(opened.run.times.caller_ms.front(), Each(Ge(20.0)));
@@ -136,24 +138,28 @@ TEST_F(OrtRun, TargetsRunRoundByRoundAndTakeTurnsAtBeingFirst) {
   Opened a;
   Opened b;
   Opened c;
-  const MonotonicClock clock = counting_readings();
-  std::vector<std::string> order;
-  std::map<const TargetRun*, std::size_t> had;
+  // The n-th reading is n * n, so the samples are 1, 5, 9, 13, ... in the order in which they were taken.
+  const MonotonicClock clock = [readings = std::make_shared<int>(0)] {
+    const int n = (*readings)++;
+    return std::chrono::milliseconds(n * n);
+  };
+  std::uint64_t observed = 0;
   const auto note = [&](const RoundProgress& progress) {
-    EXPECT_EQ(progress.done, order.size());
-    for (const auto* one : {&a.run, &b.run, &c.run}) EXPECT_EQ(one->times.caller_ms.front().size(), progress.done);
-    order.emplace_back("round");
+    EXPECT_EQ(progress.done, observed++);
+    for (const auto* one : {&a.run, &b.run, &c.run}) EXPECT_THAT(one->times.caller_ms.front(), SizeIs(progress.done));
   };
   rounds({&a.run, &b.run, &c.run}, {.iterations = 4, .warmup = 0}, clock, note);
-  EXPECT_THAT(order, SizeIs(4));
-  for (const auto* one : {&a.run, &b.run, &c.run}) EXPECT_THAT(one->times.caller_ms.front(), SizeIs(4));
+  EXPECT_THAT(a.run.times.caller_ms.front(), ElementsAre(1.0, 21.0, 29.0, 37.0));
+  EXPECT_THAT(b.run.times.caller_ms.front(), ElementsAre(5.0, 13.0, 33.0, 41.0));
+  EXPECT_THAT(c.run.times.caller_ms.front(), ElementsAre(9.0, 17.0, 25.0, 45.0));
+  EXPECT_EQ(observed, 4U);
   EXPECT_EQ(a.run.times.steady_wall_ms, b.run.times.steady_wall_ms) << "the time of all of them";
 }
 
 TEST_F(OrtRun, ATargetThatFailsEndsAndTheOthersGoOn) {
   ::setenv("FAKE_EP_COUNTER", (folder_ / "counter").c_str(), 1);
   Opened good;
-  Opened bad({{"fault", "fail@run_start#1"}});
+  Opened bad(Options{{"fault", "fail@run_start#1"}});
   rounds({&good.run, &bad.run}, {.iterations = 3, .warmup = 1}, {});
   ASSERT_TRUE(bad.run.error);
   EXPECT_THAT(bad.run.error->message, HasSubstr("a run failed"));
@@ -183,26 +189,26 @@ TEST_F(OrtRun, CancelledItKeepsWhatWasMeasured) {
 }
 
 TEST_F(OrtRun, CallersShareTheIterationsAndWarmUpEachForItself) {
-  Opened opened({{"fault", "slow=5@compute"}}, 3);
+  Opened opened(Options{{"fault", "slow=5@compute"}}, 3);
   const util::CancelToken never;
   std::uint64_t of = 0;
-  run_callers(opened.run, {.iterations = 60, .warmup = 2}, never,
+  run_callers(opened.run, {.iterations = 120, .warmup = 2}, never,
               [&](const RoundProgress& progress) { of = std::max(of, progress.of.value_or(0)); });
   EXPECT_FALSE(opened.run.error);
   EXPECT_THAT(opened.run.times.warmup_ms, SizeIs(6));
   ASSERT_THAT(opened.run.times.caller_ms, SizeIs(3));
-  EXPECT_THAT(opened.run.times.all_ms(), SizeIs(60));
+  EXPECT_THAT(opened.run.times.all_ms(), SizeIs(120));
   for (const auto& own : opened.run.times.caller_ms) EXPECT_THAT(own, Each(Ge(5.0)));
   // They ran at the same time: one after the other the samples would not fit into it.
   double sum = 0;
   for (const double ms : opened.run.times.all_ms()) sum += ms;
   EXPECT_LT(*opened.run.times.steady_wall_ms, sum);
-  EXPECT_EQ(of, 60U) << "the observer was asked meanwhile";
+  EXPECT_EQ(of, 120U) << "the observer was asked meanwhile";
 }
 
 TEST_F(OrtRun, AnErrorOfOneCallerEndsThemAll) {
   ::setenv("FAKE_EP_COUNTER", (folder_ / "counter").c_str(), 1);
-  Opened opened({{"fault", "fail@run_start#1"}}, 2);
+  Opened opened(Options{{"fault", "fail@run_start#1"}}, 2);
   const util::CancelToken never;
   run_callers(opened.run, {.iterations = 1'000'000, .warmup = 0}, never);
   ASSERT_TRUE(opened.run.error);
