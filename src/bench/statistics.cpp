@@ -21,11 +21,20 @@ struct Moments {
   double square_sum = 0;  // of the distances from the mean
 };
 
-// Welford's recurrence: neither the sum overflows nor do nearly equal samples cancel each other out.
-Moments moments_of(std::span<const double> samples) {
+// Such that the largest sample divided by 2^exponent is about 1: else squares of 1e200 are infinite and those of 1e-200
+// are 0, though the deviation is neither.
+int exponent_of(std::span<const double> sorted) {
+  const double largest = std::max(std::abs(sorted.front()), std::abs(sorted.back()));
+  return largest > 0 ? std::ilogb(largest) : 0;
+}
+
+// Of the samples divided by 2^exponent, by Welford's recurrence: neither the sum overflows nor do nearly equal samples
+// cancel each other out.
+Moments moments_of(std::span<const double> samples, int exponent) {
   Moments moments;
   double n = 0;
-  for (const double sample : samples) {
+  for (const double unscaled : samples) {
+    const double sample = std::scalbn(unscaled, -exponent);
     n += 1;
     const double distance = sample - moments.mean;
     moments.mean += distance / n;
@@ -62,18 +71,20 @@ Summary summarise(std::span<const double> samples) {
   Summary summary{.n = sorted.size(), .note = too_few_note(sorted.size())};
   if (sorted.empty()) return summary;
 
-  const Moments moments = moments_of(sorted);
-  summary.mean = finite(moments.mean);
+  const int exponent = exponent_of(sorted);
+  const Moments moments = moments_of(sorted, exponent);
+  summary.mean = finite(std::scalbn(moments.mean, exponent));
   summary.min = sorted.front();
   summary.max = sorted.back();
   summary.p50 = percentile(sorted, 0.5);
   if (sorted.size() < 2) return summary;
 
-  summary.std = finite(std::sqrt(moments.square_sum / static_cast<double>(sorted.size() - 1)));
+  const double deviation = std::sqrt(moments.square_sum / static_cast<double>(sorted.size() - 1));
+  summary.std = finite(std::scalbn(deviation, exponent));
   summary.p90 = percentile(sorted, 0.9);
   summary.p95 = percentile(sorted, 0.95);
   summary.p99 = percentile(sorted, 0.99);
-  if (summary.std && summary.mean) summary.variation = finite(*summary.std / std::abs(*summary.mean));
+  summary.variation = finite(deviation / std::abs(moments.mean));
   return summary;
 }
 
