@@ -22,7 +22,4 @@ namespace precast::bench {
 
 [[nodiscard]] std::string print(const std::vector<Field>& fields, const Json& document, ReportFormat format);
 
-// A value with the decimals of its kind, without its unit; "" for null and lists.
-[[nodiscard]] std::string shown_value(const Field& field, const Json& value);
-
 }  // namespace precast::bench
