@@ -35,9 +35,9 @@ Result<bool> write_new(fs::FileSystem& fs, const std::filesystem::path& path, st
   return std::unexpected(std::move(renamed).error());
 }
 
-std::unexpected<Error> refuse_existing(const std::filesystem::path& path) {
-  return fail(ErrorCode::bad_input, fmt::format("the report {} exists already", util::quoted(path)), path,
-              "name another file with -o, or add --overwrite");
+std::unexpected<Error> refuse_existing(const ReportPlace& place) {
+  return fail(ErrorCode::bad_input, fmt::format("the report {} exists already", util::quoted(place.output)),
+              place.output, fmt::format("name another file with {}, or add --overwrite", place.option));
 }
 
 Result<void> check_named(fs::FileSystem& fs, const ReportPlace& place) {
@@ -48,9 +48,9 @@ Result<void> check_named(fs::FileSystem& fs, const ReportPlace& place) {
   }
   if (there && there->kind != fs::FileKind::regular) {
     return fail(ErrorCode::bad_input, fmt::format("the report {} is not a regular file", util::quoted(place.output)),
-                place.output, "name a file with -o; --json gives the report on stdout");
+                place.output, fmt::format("name a file with {}; --json gives the report on stdout", place.option));
   }
-  if (there && !place.overwrite) return refuse_existing(place.output);
+  if (there && !place.overwrite) return refuse_existing(place);
   return {};
 }
 
@@ -63,7 +63,7 @@ Result<std::filesystem::path> write_named(fs::FileSystem& fs, const ReportPlace&
     return place.output;
   }
   PRECAST_TRY_ASSIGN(const bool written, write_new(fs, place.output, text));
-  if (!written) return refuse_existing(place.output);
+  if (!written) return refuse_existing(place);
   return place.output;
 }
 

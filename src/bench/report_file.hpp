@@ -24,6 +24,7 @@ enum class ReportFormat : std::uint8_t { text, json, md, csv };
 struct ReportPlace {
   std::filesystem::path output;  // as the user names it; empty: the default
   bool overwrite = false;        // of `output`
+  std::string option = "-o";     // that names `output`, for hints
   std::string name;              // of the model or bundle, for the default's folder
   // As in the environment; empty: not set.
   std::filesystem::path state_home;  // XDG_STATE_HOME

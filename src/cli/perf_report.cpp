@@ -40,18 +40,20 @@ bench::ReportPlace PerfOutput::place(const std::string& name) const {
 bench::ReportPlace PerfOutput::html_place(const std::string& name) const {
   bench::ReportPlace page = place(name);
   page.output = options_.html;
+  page.option = "--html";
   return page;
 }
 
 Result<void> PerfOutput::check() {
   PRECAST_TRY_ASSIGN(format_,
                      bench::parse_report_format(options_.format.empty() ? "text" : util::ascii_lower(options_.format)));
-  PRECAST_TRY(bench::check_report_place(context_.file_system(), place("model")));
-  if (options_.html.empty()) return {};
-  if (!options_.output.empty() && std::filesystem::path(options_.output).lexically_normal() ==
-                                      std::filesystem::path(options_.html).lexically_normal()) {
+  if (!options_.html.empty() && !options_.output.empty() &&
+      std::filesystem::path(options_.output).lexically_normal() ==
+          std::filesystem::path(options_.html).lexically_normal()) {
     return fail(ErrorCode::bad_input, "--html and --output name the same file", options_.html, "give each its own");
   }
+  PRECAST_TRY(bench::check_report_place(context_.file_system(), place("model")));
+  if (options_.html.empty()) return {};
   if (!bench::has_html()) {
     if (auto page = bench::print_html({}, bench::Json::object()); !page) return std::unexpected(page.error());
   }

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "bench/html_page.hpp"
 #include "bench/tensor_files.hpp"
 #include "cli/perf_support.hpp"
 
@@ -280,6 +281,27 @@ TEST_F(PerfModel, InterruptedItReportsWhatWasMeasured) {
   EXPECT_THAT(one["method"]["interrupted"].get<std::string>(), ::testing::MatchesRegex("after [0-9]+ of 1000000 runs"));
   EXPECT_GT(one["method"]["n"].get<int>(), 0);
   EXPECT_THAT(ran.err, HasSubstr("interrupted after"));
+}
+
+TEST_F(PerfModel, ThePageIsAFileOfItsOwn) {
+  const stdfs::path page = folder_ / "page.html";
+  if (!bench::has_html()) {
+    expect_error(on_fake(tiny(), {"--html", page.native()}), 2, {"PRECAST_HTML"});
+    EXPECT_EQ(runs(), 0U) << "refused before anything was measured";
+    return;
+  }
+  const json document = precast_.json(on_fake(tiny(), {"--html", page.native()}));
+  EXPECT_EQ(document["html_path"], page.native());
+  const std::string before = read_file(page);
+  EXPECT_THAT(before, StartsWith("<!doctype html>"));
+  expect_error(on_fake(tiny(), {"--html", page.native()}), 2, {"another file with --html"});
+  EXPECT_EQ(read_file(page), before);
+  EXPECT_EQ(precast_.run(on_fake(tiny(), {"--html", page.native(), "--overwrite"})).code, 0);
+  expect_error(on_fake(tiny(), {"--html", page.native(), "-o", page.native()}), 2, {"the same file"});
+  const Ran compared = precast_.run(
+      with_fake(perf(tiny(), {"--compare-ep", "cpu,fake_ep", "--html", (folder_ / "compared.html").native()})));
+  EXPECT_EQ(compared.code, 0) << compared.err;
+  EXPECT_THAT(compared.err, HasSubstr("page: '"));
 }
 
 TEST_F(PerfModel, OperatorsAreTraced) {
