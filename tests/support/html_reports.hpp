@@ -9,8 +9,8 @@
 
 #include "bench/fields.hpp"
 #include "bench/genai_report.hpp"
-#include "bench/statistics.hpp"
 #include "support/genai_reports.hpp"
+#include "support/ort_reports.hpp"
 
 namespace precast::bench {
 
@@ -37,132 +37,57 @@ inline std::vector<double> sample_latencies(std::size_t count, double typical_ms
   return samples;
 }
 
-inline Json latency_json(const std::vector<double>& samples) {
-  const Summary of = summarise(samples);
-  return {{"mean", to_value(of.mean)}, {"std", to_value(of.std)}, {"min", to_value(of.min)}, {"p50", to_value(of.p50)},
-          {"p90", to_value(of.p90)},   {"p95", to_value(of.p95)}, {"p99", to_value(of.p99)}, {"max", to_value(of.max)}};
+inline OrtReport measured_report(const std::string& model, const std::string& ep,
+                                 std::vector<std::vector<double>> samples) {
+  OrtReport report = full_ort_report();
+  report.benchmark_info.model_id = model;
+  report.benchmark_info.running_model_path = "/home/somebody/.cache/precast/generations/ab12cd34/model.onnx";
+  report.benchmark_info.ep = ep;
+  report.phases.compile = 2403.75;
+  report.set_times({.first_run_ms = 31.5,
+                    .warmup_ms = {31.5, 9.25, 8.5, 8.375, 8.25},
+                    .caller_ms = std::move(samples),
+                    .warmup_wall_ms = 66,
+                    .steady_wall_ms = 850});
+  report.op_tracing.reset();
+  return report;
 }
 
-inline std::vector<Field> model_report_fields() {
-  std::vector<Field> fields = {text("benchmark_info.model_id", "model", Shown::headline),
-                               text("benchmark_info.running_model_path", "loaded", Shown::people),
-                               text("benchmark_info.ep", "EP", Shown::headline),
-                               text("benchmark_info.device", "device", Shown::headline),
-                               text("benchmark_info.timestamp", "started", Shown::people)};
-  for (Field& field : fields) field.section = "Benchmark";
-  for (const char* name : {"mean", "std", "min", "p50", "p90", "p95", "p99", "max"}) {
-    const bool main = name == std::string("p50") || name == std::string("p99");
-    fields.push_back(duration(std::string("latency_ms.") + name, "latency", main ? Shown::headline : Shown::people));
-    fields.back().section = "Latency";
-    fields.back().column = name;
-  }
-  fields.push_back(rate("throughput.samples_per_sec", "throughput", "samples/s", Shown::headline));
-  fields.back().section = "Latency";
-  for (const char* name :
-       {"startup", "ep_registration", "identity", "lookup", "compile", "session_open", "first_run"}) {
-    std::string label = name;
-    std::ranges::replace(label, '_', ' ');
-    fields.push_back(duration(std::string("phases_ms.") + name, label, Shown::people));
-    fields.back().section = "Phases";
-  }
-  fields.push_back({.path = "raw_samples_ms", .label = "samples", .kind = FieldKind::durations});
-  fields.push_back(text("precast.outcome", "outcome", Shown::headline));
-  fields.back().section = "Cache";
-  for (const char* name : {"os", "cpu", "ort"}) {
-    fields.push_back(text(std::string("environment.") + name, name, Shown::people));
-    fields.back().section = "Environment";
-  }
-  return fields;
-}
-
-inline Json model_report_json(const std::string& model, const std::string& ep, const std::vector<double>& samples) {
-  const Json latency = latency_json(samples);
-  return {
-      {"schema_version", 2},
-      {"benchmark_info",
-       {{"runtime", "ort"},
-        {"model_id", model},
-        {"running_model_path", "/home/somebody/.cache/precast/store/objects/ab/ab12cd34/model_ctx.onnx"},
-        {"ep", ep},
-        {"device", "cpu"},
-        {"timestamp", "2026-11-30T12:00:00Z"}}},
-      {"latency_ms", latency},
-      {"throughput", {{"samples_per_sec", samples.empty() ? Json() : Json(1000 / latency.at("mean").get<double>())}}},
-      {"raw_samples_ms", samples},
-      {"warmup_samples_ms", {31.5, 9.25, 8.5, 8.375, 8.25}},
-      {"phases_ms",
-       {{"startup", 12.5},
-        {"ep_registration", 84.25},
-        {"identity", 3.5},
-        {"lookup", 0.25},
-        {"compile", 2403.75},
-        {"session_open", 140.5},
-        {"first_run", 31.5},
-        {"warmup", 66.0},
-        {"steady", nullptr}}},
-      {"callers", Json::array()},
-      {"op_tracing", nullptr},
-      {"precast", {{"outcome", "compiled"}}},
-      {"environment", {{"os", "Linux 6.1"}, {"cpu", "a CPU of 16 cores"}, {"ort", "1.32.0"}}}};
+inline SampleReport as_sample(const OrtReport& report) {
+  return {descriptions(ort_fields()), to_json(ort_fields(), report)};
 }
 
 inline SampleReport model_report(std::size_t samples) {
-  return {model_report_fields(), model_report_json("all-MiniLM-L6-v2", "openvino", sample_latencies(samples, 8.25, 1))};
+  return as_sample(
+      measured_report("all-MiniLM-L6-v2", "OpenVINOExecutionProvider", {sample_latencies(samples, 8.25, 1)}));
 }
 
+// Of three callers, with operators.
 inline SampleReport traced_report() {
-  SampleReport report = model_report(200);
-  report.json["callers"] = Json::array();
-  for (unsigned caller = 0; caller < 3; ++caller) {
-    Json one = latency_json(sample_latencies(100, 9.0 + caller, caller));
-    one["caller"] = caller;
-    report.json["callers"].push_back(std::move(one));
+  std::vector<std::vector<double>> callers;
+  for (unsigned caller = 0; caller < 3; ++caller) callers.push_back(sample_latencies(100, 9.0 + caller, caller));
+  OrtReport report = measured_report("all-MiniLM-L6-v2", "CPUExecutionProvider", std::move(callers));
+  report.op_tracing = OpTracing{.trace = sample_trace(), .top_k = 5};
+  for (const char* op : {"MatMulInteger", "LayerNormalization", "Softmax", "DynamicQuantizeLinear"}) {
+    const double total_ms = 400.0 / static_cast<double>(op[0] - 'A' + 1);
+    report.op_tracing->trace.by_type.push_back({op, "", "CPUExecutionProvider", 100, total_ms, total_ms / 100, 10});
   }
-  report.json["op_tracing"] = {{"by_type", Json::array()}};
-  for (const char* op : {"MatMulInteger", "LayerNormalization", "Softmax", "Add"}) {
-    report.json["op_tracing"]["by_type"].push_back({{"op_type", op},
-                                                    {"provider", "CPUExecutionProvider"},
-                                                    {"total_ms", 400.0 / static_cast<double>(op[0] - 'A' + 1)}});
-  }
-  return report;
+  return as_sample(report);
 }
 
 // Three targets that were measured, one that failed.
 inline SampleReport comparison_report() {
-  Json json = {{"schema_version", 2},
-               {"benchmark_info", {{"runtime", "ort"}, {"model_id", "all-MiniLM-L6-v2"}}},
-               {"targets", Json::array()},
-               {"ratios", Json::array()}};
-  const std::vector<std::pair<std::string, double>> targets = {
-      {"openvino/cpu", 5.5}, {"cpu", 8.25}, {"xnnpack/cpu", 9.75}};
+  OrtComparison comparison;
+  const std::vector<std::pair<std::string, double>> targets = {{"cpu", 8.25}, {"openvino", 5.5}, {"xnnpack", 9.75}};
   unsigned seed = 1;
   for (const auto& [name, typical] : targets) {
-    Json target = {{"target", name}, {"error", nullptr}};
-    target.update(model_report_json("all-MiniLM-L6-v2", name, sample_latencies(120, typical, seed++)));
-    json["targets"].push_back(std::move(target));
+    comparison.targets.push_back(measured_report("all-MiniLM-L6-v2", name, {sample_latencies(120, typical, seed++)}));
+    comparison.targets.back().target = name;
   }
-  json["targets"].push_back({{"target", "qnn/npu"},
-                             {"error",
-                              {{"code", "ep_unavailable"},
-                               {"message", "QNNExecutionProvider offers no npu here"},
-                               {"path", ""},
-                               {"hint", "precast eps lists what there is"}}}});
-  json["ratios"] = {
-      {{"a", "openvino/cpu"}, {"b", "cpu"}, {"median_ratio", 0.667}, {"ci95_low", 0.64}, {"ci95_high", 0.7}},
-      {{"a", "openvino/cpu"}, {"b", "xnnpack/cpu"}, {"median_ratio", 0.564}, {"ci95_low", 0.54}, {"ci95_high", 0.59}},
-      {{"a", "cpu"}, {"b", "xnnpack/cpu"}, {"median_ratio", 0.846}, {"ci95_low", nullptr}, {"ci95_high", nullptr}}};
-  Field target_rows{.path = "targets", .label = "targets", .kind = FieldKind::rows, .shown = Shown::people};
-  target_rows.section = "Targets";
-  target_rows.elements = {text("target", "target", Shown::people), duration("latency_ms.p50", "median", Shown::people),
-                          duration("latency_ms.min", "min", Shown::people),
-                          duration("latency_ms.p99", "p99", Shown::people)};
-  Field ratio_rows{.path = "ratios", .label = "ratios", .kind = FieldKind::rows, .shown = Shown::people};
-  ratio_rows.section = "Ratios of medians";
-  ratio_rows.elements = {text("a", "a", Shown::people), text("b", "b", Shown::people),
-                         duration("median_ratio", "a : b", Shown::people),
-                         duration("ci95_low", "95 % from", Shown::people), duration("ci95_high", "to", Shown::people)};
-  for (Field& field : ratio_rows.elements) field.unit.clear();
-  return {{text("benchmark_info.model_id", "model", Shown::headline), target_rows, ratio_rows}, std::move(json)};
+  comparison.targets.push_back(sample_comparison().targets.back());
+  comparison.ratios = compare_targets(comparison.targets, 1);
+  comparison.ratios.push_back({.a = "xnnpack", .b = "openvino", .median_ratio = 1.7727});  // without an interval
+  return {descriptions(comparison_fields()), to_json(comparison_fields(), comparison)};
 }
 
 inline SampleReport bundle_report(std::size_t requests, std::size_t tokens) {
