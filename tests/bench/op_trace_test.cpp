@@ -171,6 +171,16 @@ TEST_F(Profile, SortsByTotalAndThenByName) {
   EXPECT_DOUBLE_EQ(trace.by_provider[1].share_pct.value(), 5.0 / 60 * 100);
 }
 
+// More than a sort that is not stable leaves in their order.
+TEST_F(Profile, EqualTotalsOfManyAreInTheOrderOfTheirNames) {
+  std::vector<std::string> events;
+  events.reserve(100);
+  for (int i = 0; i < 100; ++i) events.push_back(kernel("node" + std::to_string(100 + i * 37 % 100), i, 1, "Add"));
+  const OpTrace trace = read_events(events);
+  ASSERT_EQ(trace.by_node.size(), 100U);
+  for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(trace.by_node[i].node, "node" + std::to_string(100 + i));
+}
+
 TEST_F(Profile, OnlyKernelTimesCount) {
   const OpTrace trace =
       read_events({node("a_fence_before", 0, 7, "Add"), kernel("a", 7, 1, "Add"), node("a_fence_after", 8, 7, "Add"),
