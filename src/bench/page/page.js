@@ -45,13 +45,19 @@ function addHead(page, shown, report) {
   }
 }
 
+// A word that is too long for a column is broken anywhere; others stay whole.
+function cellClass(numeric, cell) {
+  if (numeric) return "number";
+  return cell.length > 60 ? "long" : "";
+}
+
 // A column whose every value is a number stands to the right.
 function addTable(parent, [head, ...rows]) {
   const table = add(add(parent, "div", "scroll"), "table");
-  const numeric = head.map((_, i) => rows.every((row) => row[i] === "-" || /^-?[\d.]+$/u.test(row[i])));
+  const numeric = head.map((_, i) => rows.every((row) => row[i] === "-" || /^-?[\d.]+(e[+-]?\d+)?$/u.test(row[i])));
   const line = (section, tag, cells) => {
     const row = add(section, "tr");
-    cells.forEach((cell, i) => add(row, tag, numeric[i] ? "number" : "", cell));
+    cells.forEach((cell, i) => add(row, tag, cellClass(numeric[i], cell), cell));
   };
   line(add(table, "thead"), "th", head);
   const body = add(table, "tbody");
@@ -85,10 +91,22 @@ function addFacts(page, shown) {
 
 // ---- a model on ONNX Runtime ---------------------------------------------------------------------------------------
 
+// The samples of several callers stand one after the other.
+function seriesOfCallers(samples, callers) {
+  if (callers.length === 0) return [{ name: "latency", values: samples }];
+  let from = 0;
+  return callers.map((caller) => {
+    const values = samples.slice(from, from + (numberAt(caller, "n") || 0));
+    from += values.length;
+    return { name: `caller ${at(caller, "caller")}`, values };
+  });
+}
+
 function addModelCharts(charts, page, shown, report) {
   const samples = samplesAt(report, "raw_samples_ms");
   addLines(charts, page, {
-    id: "latency", title: "Latency over iterations", xName: "iteration", unit: "ms", series: [{ name: "latency", values: samples }],
+    id: "latency", title: "Latency over iterations", xName: "iteration", unit: "ms",
+    series: seriesOfCallers(samples, listAt(report, "callers")),
   });
   addDistribution(charts, page, {
     id: "distribution", title: "Distribution of latencies", unit: "ms", samples,
