@@ -19,7 +19,7 @@ namespace {
 
 using PlainJson = nlohmann::json;
 constexpr const char* kMeasureAgain =
-    "measure again, and let the run end by itself: ORT writes the file when its session ends";
+    "free some space where TMPDIR points (or /tmp), and measure again";
 
 // The parser takes iterators and knows no errors of reading: one ends the text, and is kept.
 class Bytes {
