@@ -61,13 +61,15 @@ bool ModelCheck::ok() const {
   return all_agree(outputs) && all_agree(expected_outputs);
 }
 
+Result<void> require_source(const std::filesystem::path& source, const std::filesystem::path& model) {
+  if (!source.empty()) return {};
+  return fail(ErrorCode::unsupported, util::quoted(model) + " is compiled: there is no source to check it against",
+              model, "give the model that it was compiled from, or leave out --check");
+}
+
 Result<References> References::make(ort::Catalog& catalog, const std::filesystem::path& source,
                                     const ort::SessionSettings& settings, tensor::Tensors& inputs,
                                     const std::filesystem::path& data) {
-  if (source.empty()) {
-    return fail(ErrorCode::unsupported, "the model is compiled: there is no source to check it against", {},
-                "give the model that it was compiled from, or leave out --check");
-  }
   PRECAST_TRY_ASSIGN(auto session, ort::open_session(catalog, ort::cpu_target(),
                                                      {.free_dimensions = settings.free_dimensions}, {.model = source}));
   PRECAST_TRY_ASSIGN(auto run,

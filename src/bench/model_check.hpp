@@ -18,11 +18,14 @@ struct ModelCheck {
   [[nodiscard]] bool ok() const;
 };
 
+// unsupported: `source` is empty, for the model is compiled already.
+[[nodiscard]] Result<void> require_source(const std::filesystem::path& source, const std::filesystem::path& model);
+
 // What the outputs are compared with, made once for any number of targets.
 class References {
  public:
   // `data`: InputSource::data; a folder with output_0.pb, ... gives the expected outputs, each compared by name (or
-  // position, where it has none). unsupported: there is no source (`source` is empty: the model is compiled already).
+  // position, where it has none).
   [[nodiscard]] static Result<References> make(ort::Catalog& catalog, const std::filesystem::path& source,
                                                const ort::SessionSettings& settings, tensor::Tensors& inputs,
                                                const std::filesystem::path& data);

@@ -77,7 +77,9 @@ class Measurement {
     }
     run_all();
     if (!services_.cancel.cancelled()) {
-      if (options_.check) PRECAST_TRY(check_all());
+      if (options_.check) {
+        if (auto checked = check_all(); !checked) result_.check_error = checked.error();
+      }
       if (options_.op_tracing) trace_all();
     }
     for (Lane& lane : lanes_) result_.reports.push_back(std::move(lane.report));
@@ -210,6 +212,7 @@ class Measurement {
     PRECAST_TRY_ASSIGN(lane.report.model_info.inputs, inputs_of(lane.session->native()));
     PRECAST_TRY_ASSIGN(lane.report.model_info.outputs, outputs_of(lane.session->native()));
     const std::filesystem::path source = source_of(lane.session->resolution(), lane.target->request);
+    if (options_.check) PRECAST_TRY(require_source(source, lane.target->request.model));
     if (!source.empty()) {
       PRECAST_TRY_ASSIGN(const auto facts, model::read_model(fs::FileSystem::posix(), source));
       lane.report.model_info.precision = if_any(facts.weight_precision);

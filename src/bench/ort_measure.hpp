@@ -51,6 +51,7 @@ struct OrtMeasurement {
   std::vector<OrtReport> reports;  // one for each target; one that failed has its error
   HwMonitorSection hw_monitor;     // of several targets together; of one it is in its report
   std::vector<std::string> warnings;
+  std::optional<Error> check_error;    // the check could not be done
   std::optional<Error> tracing_error;  // tracing was asked for and gave nothing
 };
 

@@ -113,6 +113,7 @@ int measured_code(const bench::OrtMeasurement& measured, const Context& context)
   if (context.cancel.cancelled()) return kInterrupted;
   const auto failed = std::ranges::find_if(reports, [](const auto& report) { return report.error.has_value(); });
   if (failed != reports.end()) return exit_code_of(*failed->error, context.options.strict);
+  if (measured.check_error) return exit_code_of(*measured.check_error, context.options.strict);
   if (std::ranges::any_of(reports, is_wrong)) return kFailed;
   return measured.tracing_error ? kNoTrace : kDone;
 }
@@ -127,17 +128,29 @@ void say(Context& context, const bench::OrtMeasurement& measured) {
       error.message = prefix + error.message;
       context.output.error(error);
     }
-    if (is_wrong(report)) context.output.warn(prefix + "the outputs are not those of ONNX Runtime's CPU EP");
+    if (is_wrong(report))
+      context.output.warn(prefix + "an output does not agree with its reference: the report's check says which");
   }
   if (const auto stopped = interruption(measured.reports.front())) {
     context.output.warn("interrupted " + *stopped + ": the report is of those");
   }
-  if (measured.tracing_error) context.output.error(*measured.tracing_error);
+  for (const auto* error : {&measured.check_error, &measured.tracing_error}) {
+    if (*error) context.output.error(**error);
+  }
+}
+
+// For the JSON, which has one.
+std::optional<Error> first_error(const bench::OrtMeasurement& measured) {
+  for (const bench::OrtReport& report : measured.reports) {
+    if (report.error) return report.error;
+  }
+  return measured.check_error ? measured.check_error : measured.tracing_error;
 }
 
 int show(Context& context, PerfOutput& output, bench::OrtMeasurement measured, std::uint64_t seed) {
   const std::string name = measured.reports.front().benchmark_info.model_id;
   const int wanted = measured_code(measured, context);
+  const std::optional<Error> error = first_error(measured);
   int code = kDone;
   if (measured.reports.size() == 1) {
     const std::vector<bench::Field> fields = descriptions(bench::ort_fields());
@@ -145,18 +158,16 @@ int show(Context& context, PerfOutput& output, bench::OrtMeasurement measured, s
     code = output.show({.name = name,
                         .print = [&](bench::ReportFormat format) { return print_report(report, format); },
                         .fields = &fields},
-                       measured.tracing_error);
+                       error);
   } else {
     const std::vector<bench::Field> fields = descriptions(bench::comparison_fields());
     bench::OrtComparison comparison{
         .targets = std::move(measured.reports), .ratios = {}, .hw_monitor = measured.hw_monitor};
     comparison.ratios = compare_targets(comparison.targets, seed);
-    const auto failed =
-        std::ranges::find_if(comparison.targets, [](const auto& target) { return target.error.has_value(); });
     code = output.show({.name = name,
                         .print = [&](bench::ReportFormat format) { return print_report(comparison, format); },
                         .fields = &fields},
-                       failed != comparison.targets.end() ? failed->error : measured.tracing_error);
+                       error);
   }
   return code != kDone ? code : wanted;
 }

@@ -147,6 +147,8 @@ void add_perf_options(CLI::App& command, PerfOptions& options) {
   command.get_option("--compile-timeout")
       ->description("End a compile after this time (default: 30m; of a bundle's stage 300s)");
   command.get_option("--compile-timeout")->default_str("");
+  command.get_option("--embed")->description("Context binaries inside the compiled models instead of beside them");
+  command.get_option("--rebuild")->description("Compile again");
   add_run_options(command, options);
   add_request_options(command, options);
   add_model_run_options(command, options);

@@ -77,17 +77,36 @@ std::string name_of(const Choice& choice, const std::vector<bench::OrtTarget>& b
   return unique;
 }
 
-// Of options for several EPs those of this one: "NAME:KEY=VALUE" is for NAME alone, what has no name for all but the
-// CPU EP, which takes none.
+// "qnn" of "qnn:soc_model=60", where that is an EP's name or one that was asked for; else empty: the key has a colon.
+std::string name_in(const std::string& option, const std::vector<Choice>& all) {
+  const std::size_t colon = option.substr(0, option.find('=')).find(':');
+  if (colon == std::string::npos) return {};
+  const std::string name = option.substr(0, colon);
+  const bool asked_for = std::ranges::any_of(all, [&](const Choice& choice) { return same_ep(choice.ep, name); });
+  return asked_for || ort::find_ep(name) != nullptr ? name : "";
+}
+
+Result<void> check_names(const std::vector<std::string>& given, const std::vector<Choice>& all) {
+  for (const std::string& text : given) {
+    const std::string name = name_in(text, all);
+    const auto is_meant = [&](const Choice& choice) { return same_ep(choice.ep, name); };
+    if (name.empty() || std::ranges::any_of(all, is_meant)) continue;
+    return fail(ErrorCode::bad_input,
+                "--ep-options " + util::quoted(text) + " is for " + util::quoted(name) + ", which is not measured", {},
+                "name that EP with --ep or --compare-ep, or leave its name out of the option");
+  }
+  return {};
+}
+
+// What has a name is for that EP alone; what has none is for the only one, or for all of several but the CPU EP, which
+// takes none.
 std::vector<std::string> options_for(const std::string& ep, const std::vector<std::string>& given,
                                      const std::vector<Choice>& all) {
   std::vector<std::string> own;
   for (const std::string& text : given) {
-    const std::size_t colon = text.substr(0, text.find('=')).find(':');
-    const std::string name = colon == std::string::npos ? "" : text.substr(0, colon);
-    const bool named = !name.empty() && std::ranges::any_of(all, [&](const Choice& c) { return same_ep(c.ep, name); });
-    if (named && same_ep(ep, name)) own.push_back(text.substr(colon + 1));
-    if (!named && !is_cpu_ep(ep)) own.push_back(text);
+    const std::string name = name_in(text, all);
+    if (!name.empty() && same_ep(ep, name)) own.push_back(text.substr(name.size() + 1));
+    if (name.empty() && (all.size() == 1 || !is_cpu_ep(ep))) own.push_back(text);
   }
   return own;
 }
@@ -122,11 +141,12 @@ Result<std::vector<bench::OrtTarget>> make_targets(const PerfOptions& options, c
                 eps ? "name two: --compare-ep cpu,openvino" : "name two: --compare-devices cpu,npu");
   }
   const std::vector<std::string> ep_options = compile.ep_options;
+  PRECAST_TRY(check_names(ep_options, all));
   std::vector<bench::OrtTarget> targets;
   for (const Choice& choice : all) {
     compile.ep = choice.ep;
     compile.device = choice.device;
-    if (comparing) compile.ep_options = options_for(choice.ep, ep_options, all);
+    compile.ep_options = options_for(choice.ep, ep_options, all);
     PRECAST_TRY_ASSIGN(auto request, make_request(compile, globals));
     request.model = options.bundle.bundle;
     request.accept_private = true;

@@ -9,8 +9,8 @@
 
 namespace precast::cli {
 
-// bad_input naming the option: fewer than two targets to compare, one that is named twice with --ep-options of its own
-// for none of them, a device that only bundles have, what make_request refuses.
+// bad_input naming the option: fewer than two targets to compare, an option for an EP that is not measured, a device
+// that only bundles have, what make_request refuses.
 [[nodiscard]] Result<std::vector<bench::OrtTarget>> make_targets(const PerfOptions& options,
                                                                  const GlobalOptions& globals);
 

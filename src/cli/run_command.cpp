@@ -147,6 +147,7 @@ Result<Answer> infer(Context& context, const Options& options, const bench::Inpu
   PRECAST_TRY(bench::check_placement(session, request));
   PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, context.catalog());
   const std::filesystem::path source = bench::source_of(session.resolution(), request);
+  if (options.check) PRECAST_TRY(bench::require_source(source, request.model));
   PRECAST_TRY_ASSIGN(const auto wanted, bench::inputs_of(session.native()));
   PRECAST_TRY_ASSIGN(auto inputs, bench::make_inputs(input, wanted, source));
   PRECAST_TRY_ASSIGN(answer.run, ort::run_tensors(session.native(), inputs,

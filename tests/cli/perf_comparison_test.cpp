@@ -66,6 +66,14 @@ TEST_F(PerfComparison, OptionsOfAComparisonAreForTheEpThatTheyName) {
   EXPECT_EQ(one["targets"][2]["target"], "fake_ep #2") << "beside itself: what is noise";
 }
 
+TEST_F(PerfComparison, AnOptionForAnEpThatIsNotMeasuredIsRefused) {
+  expect_error(with_fake(perf(tiny(), {"--compare-ep", "cpu,fake_ep", "--ep-options", "qnn:soc_model=60"})), 2,
+               {"'qnn:soc_model=60' is for 'qnn'"});
+  expect_error(on_fake(tiny(), {"--ep-options", "openvino:precision=f32"}), 2, {"is for 'openvino'"});
+  const json one = report(on_fake(tiny(), {"--ep-options", "fake_ep:colour=blue", "--ep-options", "a:b=c"}));
+  EXPECT_EQ(one["benchmark_info"]["ep_options"], json({{"a:b", "c"}, {"colour", "blue"}}));
+}
+
 TEST_F(PerfComparison, DeviceClassesAreComparedToo) {
   int code = -1;
   const json document = precast_.json(precast_.fake(perf(tiny(), {"--compare-devices", "cpu,npu"})), &code);
