@@ -401,7 +401,6 @@ TEST_F(BundleCommands, OptionsOfSingleModelsAreIgnoredInOneWarning) {
 }
 
 TEST_F(BundleCommands, PerfRefusesWhatIsNoBundle) {
-  expect_error({"perf", (tiny() / "context.onnx").native()}, 2, {"not single models"});
   expect_error({"perf", (tiny() / "context.onnx").native(), "--runtime", "genai"}, 2, {"is no bundle"});
   expect_error({"perf", folder_.path().native()}, 2, {"has no genai_config.json"});
   expect_error({"perf", tiny().native(), "--input-data", "x.npz"}, 2, {"--input-data"});
