@@ -4,9 +4,7 @@
 //   precast-bench-minimal compile ORT EP LIBRARY SOURCE OUTPUT [KEY=VALUE...]  compile, open the result, hash both
 //
 // Prints one line of JSON with the milliseconds of each part, and ends with _exit as precast does.
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -14,27 +12,17 @@
 #include <unordered_map>
 #include <vector>
 
-#include <dlfcn.h>
 #include <onnxruntime_cxx_api.h>
 #include <openssl/evp.h>
-#include <unistd.h>
 
-#include "ort/cpu_vendor.hpp"
+#include "ort_alone.hpp"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-void load_ort(const char* library) {
-  void* const handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) throw std::runtime_error(::dlerror());
-  const auto base = reinterpret_cast<const OrtApiBase* (*)()>(::dlsym(handle, "OrtGetApiBase"));
-  Ort::InitApi(base()->GetApi(ORT_API_VERSION));
-}
+using precast::bench::Clock;
+using precast::bench::load_ort;
+using precast::bench::ms_since;
+using precast::bench::register_ep;
 
 Ort::SessionOptions options_for(Ort::Env& env, const std::string& ep,
                                 const std::unordered_map<std::string, std::string>& values) {
@@ -94,10 +82,7 @@ int run(int argc, char** argv) {
     values[pair.substr(0, pair.find('='))] = pair.substr(pair.find('=') + 1);
   }
   Ort::Env env(ORT_LOGGING_LEVEL_ERROR, "minimal");
-  if (const char* vendor = std::getenv("PRECAST_ASSUME_CPU_VENDOR"); vendor != nullptr) {
-    if (!precast::ort::assume_cpu_vendor(Ort::GetApi(), vendor)) throw std::runtime_error("cannot assume a CPU vendor");
-  }
-  env.RegisterExecutionProviderLibrary(argv[3], argv[4]);
+  register_ep(env, argv[3], argv[4]);
   if (!compile) {
     const double open = open_compiled(env, ep, values, argv[5]);
     std::fprintf(stderr, "{\"open_ms\":%.3f,\"total_ms\":%.3f}\n", open, ms_since(start));
@@ -123,13 +108,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int code = 1;
-  try {
+  precast::bench::end_with([=] {
     if (argc < 6) throw std::runtime_error("see the head of bench/minimal.cpp for the arguments");
-    code = run(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "minimal: %s\n", e.what());
-  }
-  std::fflush(nullptr);
-  ::_exit(code);
+    return run(argc, argv);
+  });
 }

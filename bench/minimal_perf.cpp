@@ -15,34 +15,21 @@
 #include <string>
 #include <vector>
 
-#include <dlfcn.h>
 #include <onnxruntime_cxx_api.h>
-#include <unistd.h>
 
-#include "ort/cpu_vendor.hpp"
+#include "ort_alone.hpp"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-void load_ort(const char* library) {
-  void* const handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) throw std::runtime_error(::dlerror());
-  const auto base = reinterpret_cast<const OrtApiBase* (*)()>(::dlsym(handle, "OrtGetApiBase"));
-  Ort::InitApi(base()->GetApi(ORT_API_VERSION));
-}
+using precast::bench::Clock;
+using precast::bench::load_ort;
+using precast::bench::ms_since;
+using precast::bench::register_ep;
 
 Ort::SessionOptions options_for(Ort::Env& env, const char* ep, const char* library) {
   Ort::SessionOptions options;
   if (std::strcmp(library, "-") == 0) return options;
-  if (const char* vendor = std::getenv("PRECAST_ASSUME_CPU_VENDOR"); vendor != nullptr) {
-    if (!precast::ort::assume_cpu_vendor(Ort::GetApi(), vendor)) throw std::runtime_error("cannot assume a CPU vendor");
-  }
-  env.RegisterExecutionProviderLibrary(ep, library);
+  register_ep(env, ep, library);
   for (const Ort::ConstEpDevice& device : env.GetEpDevices()) {
     if (std::strcmp(ep, device.EpName()) != 0) continue;
     options.AppendExecutionProvider_V2(env, {device}, Ort::KeyValuePairs());
@@ -117,13 +104,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int code = 1;
-  try {
+  precast::bench::end_with([=] {
     if (argc < 11) throw std::runtime_error("see the head of bench/minimal_perf.cpp for the arguments");
-    code = run(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "minimal: %s\n", e.what());
-  }
-  std::fflush(nullptr);
-  ::_exit(code);
+    return run(argc, argv);
+  });
 }

@@ -7,8 +7,8 @@
 
 namespace precast::cli {
 
-// Each says what went wrong; the exit code comes back.
-[[nodiscard]] int perf_bundle(Context& context, const PerfOptions& options);
-[[nodiscard]] int perf_model(Context& context, const PerfOptions& options);
+// `output` was checked. Each says what went wrong; the exit code comes back.
+[[nodiscard]] int perf_bundle(Context& context, const PerfOptions& options, PerfOutput& output);
+[[nodiscard]] int perf_model(Context& context, const PerfOptions& options, PerfOutput& output);
 
 }  // namespace precast::cli

@@ -9,7 +9,6 @@
 #include "cli/generation_options.hpp"
 #include "cli/live_line.hpp"
 #include "cli/perf.hpp"
-#include "cli/signals.hpp"
 #include "util/text.hpp"
 #include "util/try.hpp"
 
@@ -111,14 +110,7 @@ Result<bench::GenaiReport> measure(Context& context, const PerfOptions& options)
 
 }  // namespace
 
-int perf_bundle(Context& context, const PerfOptions& options) {
-  if (!options.not_for_bundles.empty()) {
-    context.output.warn("for a bundle these options mean nothing and are ignored: " +
-                        util::listed(options.not_for_bundles, options.not_for_bundles.size()));
-  }
-  end_without_haste();  // what was measured is worth waiting for the request that runs
-  PerfOutput output(context, options);
-  if (const auto place = output.check(); !place) return report_error(context, "perf", place.error());
+int perf_bundle(Context& context, const PerfOptions& options, PerfOutput& output) {
   const auto report = measure(context, options);
   if (!report) return report_error(context, "perf", report.error());
   if (const auto stopped = interruption(*report)) {

@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/perf.hpp"
+#include "cli/signals.hpp"
+#include "util/text.hpp"
 
 namespace precast::cli {
 
@@ -10,7 +12,16 @@ namespace {
 int run_perf(Context& context, const PerfOptions& options) {
   const auto runtime = runtime_of(options);
   if (!runtime) return report_error(context, "perf", runtime.error());
-  return *runtime == PerfRuntime::ort ? perf_model(context, options) : perf_bundle(context, options);
+  const bool bundle = *runtime == PerfRuntime::genai;
+  const std::vector<std::string>& ignored = bundle ? options.not_for_bundles : options.not_for_models;
+  if (!ignored.empty()) {
+    context.output.warn(std::string("for a ") + (bundle ? "bundle" : "model") +
+                        " these options mean nothing and are ignored: " + util::listed(ignored, ignored.size()));
+  }
+  end_without_haste();  // what was measured is worth waiting for what runs
+  PerfOutput output(context, options);
+  if (const auto place = output.check(); !place) return report_error(context, "perf", place.error());
+  return bundle ? perf_bundle(context, options, output) : perf_model(context, options, output);
 }
 
 }  // namespace

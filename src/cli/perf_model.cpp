@@ -11,7 +11,6 @@
 #include "cli/perf.hpp"
 #include "cli/perf_targets.hpp"
 #include "cli/progress.hpp"
-#include "cli/signals.hpp"
 #include "util/text.hpp"
 #include "util/try.hpp"
 
@@ -174,14 +173,7 @@ int show(Context& context, PerfOutput& output, bench::OrtMeasurement measured, s
 
 }  // namespace
 
-int perf_model(Context& context, const PerfOptions& options) {
-  if (!options.not_for_models.empty()) {
-    context.output.warn("for a model these options mean nothing and are ignored: " +
-                        util::listed(options.not_for_models, options.not_for_models.size()));
-  }
-  end_without_haste();  // what was measured is worth waiting for the run under way
-  PerfOutput output(context, options);
-  if (const auto place = output.check(); !place) return report_error(context, "perf", place.error());
+int perf_model(Context& context, const PerfOptions& options, PerfOutput& output) {
   const auto wanted = measure_options(context, options);
   if (!wanted) return report_error(context, "perf", wanted.error());
   Opened opened;
