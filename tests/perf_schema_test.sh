@@ -19,7 +19,7 @@ def objects(value, path=()):
         yield from objects(inner, path + (key,))
 
 # Their keys are anybody's.
-OPEN = ("ep_options", "provider_nodes")
+OPEN = ("ep_options", "session_options", "provider_nodes")
 
 def at(value, path):
     for key in path:

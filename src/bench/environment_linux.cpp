@@ -3,6 +3,9 @@
 
 #include <sys/utsname.h>
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include "bench/environment.hpp"
 #include "util/text.hpp"
 
@@ -34,7 +37,11 @@ void fill_environment(EnvironmentSection& environment) {
     os += std::string(names.sysname) + " " + names.release + " " + names.machine;
   }
   if (!os.empty()) environment.os = os;
-  if (std::string cpu = value_in("/proc/cpuinfo", "model name", ':'); !cpu.empty()) environment.cpu = cpu;
+  if (std::string cpu = value_in("/proc/cpuinfo", "model name", ':'); !cpu.empty()) {
+    const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
+    if (processors > 0) cpu += fmt::format(", {} processors", processors);
+    environment.cpu = std::move(cpu);
+  }
 }
 
 }  // namespace precast::bench

@@ -59,6 +59,7 @@ struct Field {
   std::string section = {};  // heading in the text; fields of one stand together
   std::string column = {};   // text has fields of one label as a row with these columns; empty: a line of its own
   std::vector<Field> elements = {};  // of rows
+  std::string caption = {};          // of rows: stands above the table
 };
 
 [[nodiscard]] Field duration(std::string path, std::string label, Shown shown = Shown::data);

@@ -100,10 +100,12 @@ Json headlines_of(const std::vector<Field>& fields, const Json& report) {
 Json sections_json(const std::vector<Field>& fields, const Json& report) {
   Json all = Json::array();
   for (const ReportSection& section : sections_of(fields, report)) {
+    Json lists = Json::array();
+    for (const auto& [caption, rows] : section.lists) lists.push_back({{"caption", caption}, {"rows", rows}});
     all.push_back({{"heading", section.heading},
                    {"lines", section.lines},
                    {"columns", section.columns},
-                   {"lists", section.lists}});
+                   {"lists", std::move(lists)}});
   }
   return all;
 }

@@ -76,6 +76,13 @@ Result<References> References::make(ort::Catalog& catalog, const std::filesystem
                      ort::run_tensors(session.session, inputs, "ORT's CPU EP does not run " + util::quoted(source)));
   References references;
   references.cpu_ = std::move(run.outputs);
+  for (const ort::Output& output : references.cpu_) {
+    if (!output.tensor) references.not_compared_.push_back(output.name);
+  }
+  if (references.not_compared_.size() == references.cpu_.size()) {
+    return fail(ErrorCode::unsupported, "no output of " + util::quoted(source) + " is a tensor: nothing can be checked",
+                source, "leave out --check");
+  }
   std::error_code ignored;  // what cannot be looked at was refused when the inputs were read
   if (data.empty() || !std::filesystem::is_directory(data, ignored)) return references;
   PRECAST_TRY_ASSIGN(references.expected_, read_expected(data, references.cpu_));
@@ -86,7 +93,8 @@ Result<References> References::make(ort::Catalog& catalog, const std::filesystem
 ModelCheck References::check(const std::vector<ort::Output>& outputs) const {
   return {.outputs = compare_all(outputs, cpu_),
           .expected_source = expected_source_,
-          .expected_outputs = compare_all(outputs, expected_)};
+          .expected_outputs = compare_all(outputs, expected_),
+          .not_compared = not_compared_};
 }
 
 }  // namespace precast::bench

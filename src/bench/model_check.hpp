@@ -15,6 +15,7 @@ struct ModelCheck {
   std::vector<CheckedOutput> outputs;                    // against the CPU EP
   std::optional<std::filesystem::path> expected_source;  // the folder that has expected outputs
   std::vector<CheckedOutput> expected_outputs;           // against those
+  std::vector<std::string> not_compared;                 // outputs that are no tensors
   [[nodiscard]] bool ok() const;
 };
 
@@ -25,7 +26,7 @@ struct ModelCheck {
 class References {
  public:
   // `data`: InputSource::data; a folder with output_0.pb, ... gives the expected outputs, each compared by name (or
-  // position, where it has none).
+  // position, where it has none). unsupported: no output of the model is a tensor.
   [[nodiscard]] static Result<References> make(ort::Catalog& catalog, const std::filesystem::path& source,
                                                const ort::SessionSettings& settings, tensor::Tensors& inputs,
                                                const std::filesystem::path& data);
@@ -35,6 +36,7 @@ class References {
   std::vector<ort::Output> cpu_;
   std::optional<std::filesystem::path> expected_source_;
   std::vector<ort::Output> expected_;
+  std::vector<std::string> not_compared_;
 };
 
 }  // namespace precast::bench

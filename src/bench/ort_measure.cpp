@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "bench/environment.hpp"
 #include "bench/memory_monitor.hpp"
 #include "bench/ort_tracing.hpp"
@@ -16,6 +18,7 @@ namespace precast::bench {
 namespace {
 
 constexpr double kCheapOpenMs = 1000;
+constexpr double kBusyPct = 20;
 
 std::optional<std::string> if_any(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(util::escape_invalid_utf8(text));
@@ -88,6 +91,8 @@ class Measurement {
 
  private:
   [[nodiscard]] bool alone() const { return lanes_.size() == 1; }
+  // Of several sessions in one process nobody can say whose the memory is.
+  [[nodiscard]] bool measures_memory() const { return options_.memory && alone(); }
 
   // What takes long is said until it ends.
   class Step {
@@ -114,7 +119,7 @@ class Measurement {
     report.precast.version = PRECAST_VERSION;
     report.environment.ort = services_.catalog.runtime().version();
     fill_environment(report.environment);
-    if (options_.memory) lane.memory.checkpoint(Checkpoint::baseline);
+    if (measures_memory()) lane.memory.checkpoint(Checkpoint::baseline);
     auto opened = services_.open(*lane.target);
     if (!opened) {
       if (opened.error().code == ErrorCode::cancelled) return std::unexpected(opened.error());
@@ -122,7 +127,7 @@ class Measurement {
       return {};
     }
     lane.session = *opened;
-    report.phases.ready = services_.since_start_ms();
+    if (alone()) report.phases.ready = services_.since_start_ms();  // of a later one it would have those before in it
     fill_from_session(lane);
     if (auto placed = check_placement(*lane.session, lane.target->request); !placed) {
       report.error = placed.error();
@@ -131,7 +136,7 @@ class Measurement {
     warn_of(lane);
     open_without_counts(lane);
     if (report.error) return {};
-    if (options_.memory) {
+    if (measures_memory()) {
       lane.memory.phase_ends(PeakPhase::load);
       lane.memory.checkpoint(Checkpoint::after_compile);
     }
@@ -202,6 +207,13 @@ class Measurement {
       result_.warnings.push_back(target.ep.found.name + " simulates " + *info.simulated +
                                  " on this CPU: its times say nothing about that machine");
     }
+    const auto own = lane.report.provider_nodes.find(target.ep.found.name);
+    if (lane.report.provider_nodes.size() > 1 && own != lane.report.provider_nodes.end()) {
+      std::uint64_t all = 0;
+      for (const auto& [ep, nodes] : lane.report.provider_nodes) all += nodes;
+      result_.warnings.push_back(fmt::format("{}: {} of {} nodes run on {}, the others elsewhere", lane.target->name,
+                                             own->second, all, target.ep.found.name));
+    }
     if (*info.ep != target.ep.found.name) {
       result_.warnings.push_back(target.ep.found.name + " got no node of " + util::quoted(lane.target->request.model) +
                                  ": all of it runs on " + *info.ep);
@@ -222,6 +234,10 @@ class Measurement {
       source_ = source;
     }
     lane.report.benchmark_info.effective_batch_size = batch_of(lane.report.model_info.inputs, *inputs_);
+    for (const TensorInfo& input : lane.report.model_info.inputs) {
+      const auto fed = inputs_->find(input.name);
+      if (fed != inputs_->end()) lane.report.model_info.fed_shapes.push_back(fed->second.shape);
+    }
     lane.run.name = lane.target->name;
     for (std::size_t i = 0; i < options_.concurrency; ++i) {
       auto run = ort::BoundRun::make(lane.session->native(), *inputs_, options_.io_binding,
@@ -238,7 +254,11 @@ class Measurement {
       run_first(lane.run);
     }
     lane.report.error = lane.run.error;
-    if (options_.memory) lane.memory.phase_ends(PeakPhase::first_run);
+    if (lane.report.error && lane.report.error->hint.empty()) {
+      lane.report.error->hint =
+          "are these sizes and values that the model takes? see --dim, --value-range, --input-data";
+    }
+    if (measures_memory()) lane.memory.phase_ends(PeakPhase::first_run);
     return {};
   }
 
@@ -258,11 +278,17 @@ class Measurement {
     monitor.stop();
     for (Lane& lane : lanes_) finish(lane);
     if (!options_.monitor) return;
-    if (alone()) {
-      lanes_.front().report.hw_monitor = monitor.section(lanes_.front().report.benchmark_info.device, own_peak());
-    } else {
-      result_.hw_monitor = monitor.section(std::nullopt, own_peak());
-    }
+    HwMonitorSection seen =
+        monitor.section(alone() ? lanes_.front().report.benchmark_info.device : std::nullopt, own_peak());
+    warn_of_others(seen.cpu);
+    (alone() ? lanes_.front().report.hw_monitor : result_.hw_monitor) = std::move(seen);
+  }
+
+  void warn_of_others(const CpuUse& cpu) {
+    const double others = cpu.mean_pct.value_or(0) - cpu.process_mean_pct.value_or(0);
+    if (others < kBusyPct) return;
+    result_.warnings.push_back(
+        fmt::format("other programs used {:.0f} % of the processors meanwhile: the numbers are worth less", others));
   }
 
   // Each target's monitor has seen the peaks of its own phases alone.
@@ -277,12 +303,9 @@ class Measurement {
     if (!report.error) report.error = lane.run.error;
     report.set_times(std::move(lane.run.times));
     report.interrupted = services_.cancel.cancelled() && !is_complete(report);
-    if (!options_.memory) return;
-    // Of several sessions in one process nobody can say whose the memory is.
-    if (alone()) {
-      if (report.latency.n > 0) lane.memory.phase_ends(PeakPhase::steady);
-      lane.memory.checkpoint(Checkpoint::after_inference);
-    }
+    if (!measures_memory()) return;
+    if (report.latency.n > 0) lane.memory.phase_ends(PeakPhase::steady);
+    lane.memory.checkpoint(Checkpoint::after_inference);
     report.memory = lane.memory.section();
   }
 
@@ -302,6 +325,9 @@ class Measurement {
       if (lane.report.error) continue;
       PRECAST_TRY_ASSIGN(const auto outputs, lane.run.callers.front().outputs());
       lane.report.check = references.check(outputs);
+      if (lane.report.check->not_compared.empty()) continue;
+      result_.warnings.push_back(lane.target->name + ": not checked, for they are no tensors: " +
+                                 util::listed_quoted(lane.report.check->not_compared));
     }
     return {};
   }

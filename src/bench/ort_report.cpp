@@ -49,10 +49,10 @@ void append_statistics(Fields<OrtReport>& fields) {
 }
 
 void append_throughput(Fields<OrtReport>& fields) {
-  Field samples = rate("throughput.samples_per_sec", "samples", "1/s", Shown::headline);
+  Field samples = rate("throughput.samples_per_sec", "throughput in samples", "1/s", Shown::headline);
   samples.section = "Latency";
   fields.push_back({std::move(samples), [](const OrtReport& report) { return to_value(samples_per_second(report)); }});
-  Field batches = rate("throughput.batches_per_sec", "runs", "1/s", Shown::people);
+  Field batches = rate("throughput.batches_per_sec", "throughput in runs", "1/s", Shown::people);
   batches.section = "Latency";
   fields.push_back({std::move(batches), [](const OrtReport& report) { return to_value(batches_per_second(report)); }});
 }
@@ -97,10 +97,20 @@ Fields<OrtReport> make_fields() {
 
 // Of a target in a table of targets.
 bool tells_targets_apart(const std::string& path) {
-  constexpr const char* kPaths[] = {
-      "target",         "benchmark_info.ep", "benchmark_info.device", "latency_ms.mean", "latency_ms.p50",
-      "latency_ms.p90", "latency_ms.p99",    "precast.outcome",       "error.message",   "throughput.samples_per_sec",
-      "method.n",       "check.ok",          "provider_nodes"};
+  constexpr const char* kPaths[] = {"target",
+                                    "benchmark_info.ep",
+                                    "benchmark_info.device",
+                                    "latency_ms.mean",
+                                    "latency_ms.p50",
+                                    "latency_ms.p90",
+                                    "latency_ms.p99",
+                                    "precast.outcome",
+                                    "error.message",
+                                    "throughput.samples_per_sec",
+                                    "method.n",
+                                    "check.ok",
+                                    "provider_nodes",
+                                    "model_info.fed_shapes"};
   return std::ranges::find(kPaths, path) != std::end(kPaths);
 }
 
@@ -134,14 +144,19 @@ Fields<OrtReport> fields_for_a_table() {
   return fields;
 }
 
-Fields<OrtRatio> ratio_fields() {
+Fields<OrtRatio> ratio_fields(Shown shown) {
   using R = OrtRatio;
-  return {
-      {text("a", "target", Shown::people), [](const R& r) { return Json(r.a); }},
-      {text("b", "against", Shown::people), [](const R& r) { return Json(r.b); }},
-      {ratio("median_ratio", "ratio of medians", Shown::people), [](const R& r) { return to_value(r.median_ratio); }},
-      {ratio("ci95_low", "95 % from", Shown::people), [](const R& r) { return to_value(r.ci95_low); }},
-      {ratio("ci95_high", "to", Shown::people), [](const R& r) { return to_value(r.ci95_high); }}};
+  return {{text("a", "target", shown), [](const R& r) { return Json(r.a); }},
+          {text("b", "against", shown), [](const R& r) { return Json(r.b); }},
+          {ratio("median_ratio", "ratio of medians", shown), [](const R& r) { return to_value(r.median_ratio); }},
+          {ratio("ci95_low", "95 % from", shown), [](const R& r) { return to_value(r.ci95_low); }},
+          {ratio("ci95_high", "to", shown), [](const R& r) { return to_value(r.ci95_high); }}};
+}
+
+std::vector<Json> ratios_of(const OrtComparison& comparison) {
+  std::vector<Json> ratios;
+  for (const OrtRatio& one : comparison.ratios) ratios.push_back(to_json(ratio_fields(Shown::headline), one));
+  return ratios;
 }
 
 const OrtReport& first_of(const OrtComparison& comparison) {
@@ -168,6 +183,9 @@ Fields<OrtBenchmarkInfo> common_info_fields() {
       "ep",           "device",           "ep_source", "ep_options", "running_model_path",
       "requested_ep", "requested_device", "simulated", "precision",  "effective_batch_size"};
   std::erase_if(fields, [&](const auto& one) { return std::ranges::find(kOwn, one.field.path) != std::end(kOwn); });
+  for (auto& one : fields) {
+    if (one.field.path == "concurrency") one.field.shown = Shown::data;  // always one
+  }
   return fields;
 }
 
@@ -187,7 +205,8 @@ Fields<OrtComparison> make_comparison_fields() {
   FieldOf<Report> targets = rows<Report>("targets", "targets", Shown::people, fields_for_a_table(), &Report::targets);
   targets.field.section = "Targets";
   fields.push_back(std::move(targets));
-  FieldOf<Report> ratios = rows<Report>("ratios", "ratios", Shown::people, ratio_fields(), &Report::ratios);
+  FieldOf<Report> ratios =
+      rows<Report>("ratios", "ratios", Shown::people, ratio_fields(Shown::people), &Report::ratios);
   ratios.field.section = "Ratios of medians";
   fields.push_back(std::move(ratios));
   embed(fields, "hw_monitor", "Hardware", hw_monitor_fields(), &Report::hw_monitor);
@@ -251,7 +270,8 @@ std::string print_report(const OrtComparison& comparison, ReportFormat format) {
   for (const OrtReport& target : comparison.targets) targets.push_back(to_json(target_fields(), target));
   switch (format) {
     case ReportFormat::md:
-      return print_markdown(descriptions(target_fields()), targets);
+      return print_markdown(descriptions(target_fields()), targets) + "\n" +
+             print_markdown(descriptions(ratio_fields(Shown::headline)), ratios_of(comparison));
     case ReportFormat::csv:
       return print_csv(descriptions(target_fields()), targets);
     default:

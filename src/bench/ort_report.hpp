@@ -30,6 +30,7 @@ namespace precast::bench {
 
 struct OrtBenchmarkInfo {
   std::string model_id;
+  std::string model_path;                         // as given, absolute
   std::optional<std::string> running_model_path;  // what was really opened
   std::string requested_ep = "auto";
   std::string requested_device = "auto";
@@ -37,8 +38,9 @@ struct OrtBenchmarkInfo {
   std::optional<std::string> device;  // "cpu", "gpu", "npu": where
   std::optional<std::string> ep_source;
   std::map<std::string, std::string> ep_options;  // that took effect
-  std::optional<std::string> simulated;           // the machine that the EP simulates here: the times say nothing of it
-  std::optional<std::string> precision;           // that the EP was told
+  std::map<std::string, std::string> session_options;
+  std::optional<std::string> simulated;  // the machine that the EP simulates here: the times say nothing of it
+  std::optional<std::string> precision;  // that the EP was told
   bool compile = false;
   std::uint64_t compile_timeout_s = 1800;
   bool monitor = true;
@@ -57,7 +59,8 @@ struct OrtBenchmarkInfo {
 struct OrtModelInfo {
   std::vector<TensorInfo> inputs;
   std::vector<TensorInfo> outputs;
-  std::optional<std::string> precision;  // of the weights
+  std::vector<std::vector<std::int64_t>> fed_shapes;  // of the inputs that it was measured with, in their order
+  std::optional<std::string> precision;               // of the weights
 };
 
 // Milliseconds.

@@ -49,13 +49,14 @@ Fields<CheckedOutput> checked_fields() {
   const auto measured = [](std::string path, std::string label,
                            double tensor::Difference::* member) -> FieldOf<Checked> {
     return {number(std::move(path), std::move(label), Shown::people), [member](const Checked& one) {
-              return one.difference.mismatch.empty() ? Json(one.difference.*member) : Json();
+              return one.difference.compared > 0 ? Json(one.difference.*member) : Json();
             }};
   };
   return {
       {text("name", "output", Shown::people), [](const Checked& c) { return Json(util::escape_invalid_utf8(c.name)); }},
       {flag("ok", "agrees", Shown::people), [](const Checked& c) { return Json(c.difference.agrees()); }},
       measured("cosine", "cosine", &tensor::Difference::cosine),
+      measured("scale", "scale", &tensor::Difference::scale),
       measured("max_abs", "max abs", &tensor::Difference::max_abs),
       measured("max_rel", "max rel", &tensor::Difference::max_rel),
       {count("compared", "elements"), [](const Checked& c) { return Json(c.difference.compared); }},
@@ -66,15 +67,17 @@ Fields<CheckedOutput> checked_fields() {
        }}};
 }
 
-Fields<OpTime> op_fields(bool with_node) {
+// `shares_only`: for people; an EP's own averages are no times.
+Fields<OpTime> op_fields(bool with_node, bool shares_only) {
+  const Shown time = shares_only ? Shown::data : Shown::people;
   Fields<OpTime> fields = {
       {text("op_type", "operator", Shown::people), [](const OpTime& op) { return Json(op.op_type); }}};
   if (with_node)
     fields.push_back({text("node", "node", Shown::people), [](const OpTime& op) { return Json(op.node); }});
   fields.push_back({text("provider", "provider", Shown::people), [](const OpTime& op) { return Json(op.provider); }});
   fields.push_back({count("count", "count", Shown::people), [](const OpTime& op) { return Json(op.count); }});
-  fields.push_back({duration("total_ms", "total", Shown::people), [](const OpTime& op) { return Json(op.total_ms); }});
-  fields.push_back({duration("mean_ms", "mean", Shown::people), [](const OpTime& op) { return Json(op.mean_ms); }});
+  fields.push_back({duration("total_ms", "total", time), [](const OpTime& op) { return Json(op.total_ms); }});
+  fields.push_back({duration("mean_ms", "mean", time), [](const OpTime& op) { return Json(op.mean_ms); }});
   fields.push_back(
       {percent("share_pct", "share", Shown::people), [](const OpTime& op) { return to_value(op.share_pct); }});
   return fields;
@@ -93,22 +96,28 @@ std::vector<OpTime> first(const std::vector<OpTime>& ops, std::uint64_t count) {
 
 Fields<OpTracing> tracing_fields() {
   using Tracing = OpTracing;
-  const auto top = [](std::string path, bool with_node, std::vector<OpTime> OpTrace::* member) {
-    return rows<Tracing>(std::move(path), "", Shown::people, op_fields(with_node),
-                         [member](const Tracing& t) { return first(t.trace.*member, t.top_k); });
+  const auto top = [](std::string path, std::string caption, bool with_node, bool inside,
+                      std::vector<OpTime> OpTrace::* member) {
+    auto field = rows<Tracing>(std::move(path), "", Shown::people, op_fields(with_node, inside),
+                               [member](const Tracing& t) { return first(t.trace.*member, t.top_k); });
+    field.field.caption = std::move(caption);
+    return field;
   };
+  auto by_provider = rows<Tracing>("by_provider", "", Shown::people, provider_fields(),
+                                   [](const Tracing& t) { return t.trace.by_provider; });
+  by_provider.field.caption = "by EP";
   return {{count("runs", "profiled runs", Shown::people), [](const Tracing& t) { return Json(t.trace.runs); }},
           {count("top_k", "most rows of each list"), [](const Tracing& t) { return Json(t.top_k); }},
           {duration("total_ms", "time in operators", Shown::people),
            [](const Tracing& t) { return Json(t.trace.total_ms); }},
-          rows<Tracing>("by_provider", "", Shown::people, provider_fields(),
-                        [](const Tracing& t) { return t.trace.by_provider; }),
-          top("by_type", false, &OpTrace::by_type),
-          top("by_node", true, &OpTrace::by_node),
+          std::move(by_provider),
+          top("by_type", "by operator", false, false, &OpTrace::by_type),
+          top("by_node", "by node", true, false, &OpTrace::by_node),
           {duration("inside_total_ms", "inside compiled parts"),
            [](const Tracing& t) { return Json(t.trace.inside_total_ms); }},
-          top("inside_by_type", false, &OpTrace::inside_by_type),
-          top("inside_by_node", true, &OpTrace::inside_by_node),
+          top("inside_by_type", "inside the compiled parts, by operator (the EP's own averages: shares only)", false,
+              true, &OpTrace::inside_by_type),
+          top("inside_by_node", "inside the compiled parts, by node (the same)", true, true, &OpTrace::inside_by_node),
           {count("without_time", "events without a time"), [](const Tracing& t) { return Json(t.trace.without_time); }},
           {count("dropped_events", "events that ORT dropped"),
            [](const Tracing& t) { return Json(t.trace.dropped_events); }}};
@@ -116,6 +125,10 @@ Fields<OpTracing> tracing_fields() {
 
 Fields<ModelCheck> check_fields() {
   using Check = ModelCheck;
+  auto outputs = rows<Check>("outputs", "", Shown::people, checked_fields(), &Check::outputs);
+  outputs.field.caption = "against ONNX Runtime's CPU EP";
+  auto expected = rows<Check>("expected_outputs", "", Shown::people, checked_fields(), &Check::expected_outputs);
+  expected.field.caption = "against the expected outputs";
   return {
       {flag("ok", "outputs agree", Shown::headline), [](const Check& c) { return Json(c.ok()); }},
       {text("reference", "compared with", Shown::people), [](const Check&) { return Json("CPUExecutionProvider"); }},
@@ -139,12 +152,16 @@ Fields<Info> benchmark_info_fields() {
        [](const Info& i) { return to_value(i.running_model_path); }},
       // Nothing in a model says what it is for.
       {text("task", "task"), [](const Info&) { return Json(); }},
-      {text("requested_ep", "EP asked for"), [](const Info& i) { return Json(i.requested_ep); }},
-      {text("requested_device", "device asked for"), [](const Info& i) { return Json(i.requested_device); }},
+      {text("model_path", "model file", Shown::people), [](const Info& i) { return Json(i.model_path); }},
+      {text("requested_ep", "EP asked for", Shown::people), [](const Info& i) { return Json(i.requested_ep); }},
+      {text("requested_device", "device asked for", Shown::people),
+       [](const Info& i) { return Json(i.requested_device); }},
       {text("ep", "EP", Shown::headline), [](const Info& i) { return to_value(i.ep); }},
       {text("device", "device", Shown::headline), [](const Info& i) { return to_value(i.device); }},
       {text("ep_source", "EP's source", Shown::people), [](const Info& i) { return to_value(i.ep_source); }},
       {pairs("ep_options", "EP options", Shown::people), [](const Info& i) { return Json(i.ep_options); }},
+      {pairs("session_options", "session options", Shown::people),
+       [](const Info& i) { return Json(i.session_options); }},
       {text("simulated", "simulated", Shown::headline), [](const Info& i) { return to_value(i.simulated); }},
       {text("precision", "precision asked for", Shown::people), [](const Info& i) { return to_value(i.precision); }},
       {flag("compile", "compile"), [](const Info& i) { return Json(i.compile); }},
@@ -171,6 +188,7 @@ Fields<OrtModelInfo> model_info_fields() {
       {values("input_names", "inputs", Shown::people), [](const Model& m) { return names_of(m.inputs); }},
       {values("input_shapes", "shapes", Shown::people), [](const Model& m) { return shapes_of(m.inputs); }},
       {values("input_types", "types", Shown::people), [](const Model& m) { return types_of(m.inputs); }},
+      {values("fed_shapes", "fed with", Shown::people), [](const Model& m) { return Json(m.fed_shapes); }},
       {values("output_names", "outputs", Shown::people), [](const Model& m) { return names_of(m.outputs); }},
       {values("output_shapes", "shapes", Shown::people), [](const Model& m) { return shapes_of(m.outputs); }},
       {values("output_types", "types"), [](const Model& m) { return types_of(m.outputs); }},

@@ -37,7 +37,8 @@ struct RunTimes {
   std::optional<double> first_run_ms;
   std::vector<double> warmup_ms;
   std::vector<std::vector<double>> caller_ms;  // of each caller, in the order in which they ran
-  std::optional<double> warmup_wall_ms;        // from the beginning of the first run to the end of the last
+  // From the beginning of the first run to the end of the last; beside other targets the sum of its own runs.
+  std::optional<double> warmup_wall_ms;
   std::optional<double> steady_wall_ms;
   [[nodiscard]] std::vector<double> all_ms() const;  // of all callers, one after the other
 };

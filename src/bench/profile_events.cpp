@@ -18,8 +18,7 @@ namespace precast::bench {
 namespace {
 
 using PlainJson = nlohmann::json;
-constexpr const char* kMeasureAgain =
-    "free some space where TMPDIR points (or /tmp), and measure again";
+constexpr const char* kMeasureAgain = "free some space where TMPDIR points (or /tmp), and measure again";
 
 // The parser takes iterators and knows no errors of reading: one ends the text, and is kept.
 class Bytes {

@@ -1,12 +1,14 @@
 #include "bench/report_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "bench/whole_file.hpp"
 #include "util/text.hpp"
 #include "util/try.hpp"
 
@@ -40,6 +42,23 @@ std::unexpected<Error> refuse_existing(const ReportPlace& place) {
               place.output, fmt::format("name another file with {}, or add --overwrite", place.option));
 }
 
+// What a link leads to: the link itself stays. Those of the system (/dev/stdout) lead to what somebody has open.
+Result<ReportPlace> resolved(fs::FileSystem& fs, ReportPlace place) {
+  const auto entry = fs.lstat(place.output);
+  if (!entry || entry->kind != fs::FileKind::symlink) return place;
+  const auto refuse = [&](const char* why) {
+    return fail(ErrorCode::bad_input, fmt::format("the report {} {}", util::quoted(place.output), why), place.output,
+                fmt::format("name a file with {}", place.option));
+  };
+  std::error_code error;
+  const auto folder = std::filesystem::canonical(std::filesystem::absolute(place.output, error).parent_path(), error);
+  const std::string_view name = folder.native();
+  if (name == "/dev" || name.starts_with("/dev/") || name.starts_with("/proc/")) return refuse("is not a regular file");
+  place.output = std::filesystem::canonical(place.output, error);
+  if (error) return refuse("is a link that leads nowhere");
+  return place;
+}
+
 Result<void> check_named(fs::FileSystem& fs, const ReportPlace& place) {
   const auto there = fs.stat(place.output);
   if (there && there->kind == fs::FileKind::directory) {
@@ -54,16 +73,24 @@ Result<void> check_named(fs::FileSystem& fs, const ReportPlace& place) {
   return {};
 }
 
-Result<std::filesystem::path> write_named(fs::FileSystem& fs, const ReportPlace& place, std::string_view text) {
+Result<std::filesystem::path> write_named(fs::FileSystem& fs, const ReportPlace& named, std::string_view text) {
+  PRECAST_TRY_ASSIGN(const ReportPlace place, resolved(fs, named));
   PRECAST_TRY(check_named(fs, place));
   const std::filesystem::path folder = place.output.parent_path();
   if (!folder.empty()) PRECAST_TRY(fs::make_directories(fs, folder, kNewFolderMode, fs::Durability::none));
+  // Its mode is what the user's umask leaves: it is made to be shown.
+  const std::array parts = {std::as_bytes(std::span(text))};
+  PRECAST_TRY_ASSIGN(StagedFile staged, stage_whole(place.output, [&](const std::filesystem::path& temporary) {
+                       return write_parts(temporary, place.output, parts);
+                     }));
   if (place.overwrite) {
-    PRECAST_TRY(fs::write_file_atomically(fs, place.output, text, fs::Durability::none));
+    PRECAST_TRY(staged.commit());
     return place.output;
   }
-  PRECAST_TRY_ASSIGN(const bool written, write_new(fs, place.output, text));
-  if (!written) return refuse_existing(place);
+  if (auto renamed = fs.rename_new(staged.temporary(), place.output); !renamed) {
+    if (fs::exists(fs, place.output)) return refuse_existing(place);
+    return std::unexpected(std::move(renamed).error());
+  }
   return place.output;
 }
 
@@ -119,12 +146,13 @@ std::string path_component(std::string_view name) {
   return component.empty() ? "model" : component;
 }
 
-Result<void> check_report_place(fs::FileSystem& fs, const ReportPlace& place) {
-  if (!place.output.empty()) {
+Result<void> check_report_place(fs::FileSystem& fs, const ReportPlace& named) {
+  if (!named.output.empty()) {
+    PRECAST_TRY_ASSIGN(const ReportPlace place, resolved(fs, named));
     PRECAST_TRY(check_named(fs, place));
     return fs::check_can_write(fs, place.output.parent_path());
   }
-  PRECAST_TRY_ASSIGN(const std::filesystem::path folder, default_folder(place));
+  PRECAST_TRY_ASSIGN(const std::filesystem::path folder, default_folder(named));
   return fs::check_can_write(fs, folder);
 }
 

@@ -40,6 +40,8 @@ struct ReportPlace {
 // escaped; never empty nor too long.
 [[nodiscard]] std::string path_component(std::string_view name);
 
+// `output` may be a link: what it leads to is written. bad_input: it leads nowhere, or is one of /dev or /proc.
+//
 // What write_report would refuse, before the measurement that would be in vain; nothing is made. bad_input: as there,
 // or `output` is no file; io: its folder cannot be written to.
 [[nodiscard]] Result<void> check_report_place(fs::FileSystem& fs, const ReportPlace& place);

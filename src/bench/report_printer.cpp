@@ -57,7 +57,10 @@ std::string print_text(const std::vector<Field>& fields, const Json& document) {
     for (const auto& [label, value] : section.lines) lines.push_back({label, value});
     if (!text.empty()) text += '\n';
     text += section.heading + "\n" + indented(std::move(lines)) + indented(section.columns);
-    for (const TableRows& list : section.lists) text += indented(list);
+    for (const auto& [caption, list] : section.lists) {
+      if (!caption.empty()) text += "  " + util::escape_to_line(caption) + ":\n";
+      text += indented(list);
+    }
   }
   return text;
 }

@@ -34,7 +34,7 @@ Fields<MemoryCheckpoints> checkpoint_fields(const std::string& kind, const std::
        [](const Taken& m) { return in_mb(m.after_compile); }},
       {megabytes(kind + "_after_inference_mb", label + " at the end", shown),
        [](const Taken& m) { return in_mb(m.after_inference); }},
-      {megabytes(kind + "_checkpoint_peak_mb", label + " peak of these", peak_shown),
+      {megabytes(kind + "_checkpoint_peak_mb", label + ", the highest of these", peak_shown),
        [](const Taken& m) { return in_mb(peak(m)); }},
       {megabytes(kind + "_model_load_delta_mb", label + " taken by the model", shown),
        [](const Taken& m) { return difference_mb(m.baseline, m.after_compile); }},
@@ -69,8 +69,8 @@ Fields<MemorySection> peak_fields() {
 
 Fields<CpuUse> cpu_fields() {
   return {
-      {percent("mean_pct", "CPU", Shown::people), [](const CpuUse& c) { return to_value(c.mean_pct); }},
-      {percent("process_mean_pct", "CPU of precast", Shown::people),
+      {percent("mean_pct", "CPU, of all cores", Shown::people), [](const CpuUse& c) { return to_value(c.mean_pct); }},
+      {percent("process_mean_pct", "of it precast", Shown::people),
        [](const CpuUse& c) { return to_value(c.process_mean_pct); }},
       {percent("peak_pct", "CPU peak", Shown::people), [](const CpuUse& c) { return to_value(c.peak_pct); }},
       {count("sample_count", "CPU samples"), [](const CpuUse& c) { return Json(c.sample_count); }},
@@ -152,7 +152,7 @@ Fields<MethodSection> method_fields() {
   return {
       {text("interrupted", "interrupted", Shown::headline), [](const Method& m) { return to_value(m.interrupted); }},
       {text("percentiles", "percentiles", Shown::people), [](const Method&) { return Json(kPercentileMethod); }},
-      {count("n", "samples", Shown::people), [](const Method& m) { return Json(m.n); }},
+      {count("n", "measured", Shown::people), [](const Method& m) { return Json(m.n); }},
       {count("warmup", "warm-ups", Shown::people), [](const Method& m) { return Json(m.warmup); }},
       {text("clock", "clock"), [](const Method& m) { return Json(m.clock); }},
       {text("note", "note", Shown::people),

@@ -33,7 +33,7 @@ void add_cell(TableRows& table, const Field& field, const Json& value) {
 
 void add(ReportSection& section, const Field& field, const Json& value) {
   if (field.kind == FieldKind::rows) {
-    if (!value.empty()) section.lists.push_back(list_table(field, value));
+    if (!value.empty()) section.lists.emplace_back(field.caption, list_table(field, value));
   } else if (!field.column.empty()) {
     add_cell(section.columns, field, value);
   } else if (const std::string shown = shown_value(field, value); !value.is_null() && !shown.empty()) {

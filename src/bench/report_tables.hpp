@@ -18,7 +18,7 @@ struct ReportSection {
   std::string heading;
   std::vector<std::pair<std::string, std::string>> lines;  // a label, a value with its unit
   TableRows columns;                                       // of fields with a `column`: the head first; or empty
-  std::vector<TableRows> lists;                            // of rows: the head first
+  std::vector<std::pair<std::string, TableRows>> lists;    // of rows: a caption, or none; the head first
 };
 
 // Those that have something to show, of what is shown to people.

@@ -91,10 +91,10 @@ void StageProgress::update(const std::string& stage, const compile::Progress* pr
   reporter->update(*progress);
 }
 
-Result<std::shared_ptr<genai::Session>> load_session(Context& context, const BundleOptions& options,
-                                                     bool forbid_cpu_fallback) {
+Result<std::shared_ptr<genai::Session>> load_session(Context& context, const BundleOptions& options, bool as_asked) {
   PRECAST_TRY_ASSIGN(auto wanted, make_load_options(options, context.options));
-  wanted.prepare.forbid_cpu_fallback |= forbid_cpu_fallback;
+  wanted.prepare.forbid_cpu_fallback |= as_asked;
+  wanted.prepare.require_effect |= as_asked;
   if (options.compile && !options.no_cache) {
     PRECAST_TRY(genai::check_store_place(store::default_root(context.options.cache_dir), options.bundle));
   }

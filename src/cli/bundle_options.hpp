@@ -54,9 +54,10 @@ class StageProgress {
 };
 
 // The session of `options`, loaded; it says what its stages came to and warns. Under --strict a stage that is not
-// compiled although it should be is an error.
+// compiled although it should be is an error. `as_asked`: so is a node that falls to the CPU, and an EP or device that
+// was asked for and has no effect.
 [[nodiscard]] Result<std::shared_ptr<genai::Session>> load_session(Context& context, const BundleOptions& options,
-                                                                   bool forbid_cpu_fallback = false);
+                                                                   bool as_asked = false);
 
 // "stage 'context': compiled for QNNExecutionProvider, 1.2 s (no entry for this identity)"
 [[nodiscard]] std::string stage_sentence(const genai::PreparedStage& stage);

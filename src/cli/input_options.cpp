@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/shape_config.hpp"
+#include "cli/validators.hpp"
 #include "util/try.hpp"
 
 namespace precast::cli {
@@ -27,16 +28,19 @@ void add_input_options(CLI::App& command, InputOptions& options) {
   command.add_option("--batch-size", options.batch, "Size of axis 0 where the model leaves it open")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
       ->capture_default_str();
-  command.add_option("--seed", options.seed, "The same seed gives the same inputs, anywhere")->capture_default_str();
+  command.add_option("--seed", options.seed, "The same seed gives the same inputs, anywhere")
+      ->check(whole_number)
+      ->capture_default_str();
 }
 
 Result<bench::InputSource> make_input_source(const InputOptions& options) {
   bench::InputSource source;
   source.data = options.data;
-  const bool shaped = !options.shape_config.empty() || !options.dimensions.empty() || !options.value_ranges.empty();
+  const bool shaped = !options.shape_config.empty() || !options.dimensions.empty() || !options.value_ranges.empty() ||
+                      options.batch != InputOptions().batch;
   if (!options.data.empty() && shaped) {
     return fail(ErrorCode::bad_input, "--input-data gives the inputs, so nothing is made up for them", {},
-                "leave out --shape-config, --dim and --value-range");
+                "leave out --shape-config, --dim, --value-range and --batch-size");
   }
   source.wanted.seed = options.seed;
   source.wanted.batch = options.batch;

@@ -47,7 +47,7 @@ void add_perf_command(CLI::App& app, Body& chosen) {
       "in\n"
       "the format of -f, else of its ending (.json, .md, .csv, .txt), else JSON; without -o always JSON, in\n"
       "$XDG_STATE_HOME/precast/perf/<name>/<time>.json (~/.local/state/...). Ctrl-C ends with what was measured, and\n"
-      "says so in the report. What is asked for by name never runs on the CPU instead: that is an error here. Exit "
+      "says so in the report. What is asked for by name and would run on the CPU as a whole is an error here. Exit "
       "code 4:\n"
       "--op-tracing gave nothing; the report is there all the same.");
   command->callback([options, command, &chosen] {

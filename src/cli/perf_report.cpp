@@ -23,6 +23,13 @@ Result<bench::ReportFormat> file_format(const PerfOptions& options) {
   return bench::ReportFormat::json;
 }
 
+// Through links, and where neither is there yet.
+bool same_place(const std::filesystem::path& left, const std::filesystem::path& right) {
+  std::error_code ignored;  // what cannot be looked at is refused when its place is checked
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(left, ignored), ignored) ==
+         std::filesystem::weakly_canonical(std::filesystem::absolute(right, ignored), ignored);
+}
+
 nlohmann::json path_or_null(const Result<std::filesystem::path>& path) {
   return path && !path->empty() ? nlohmann::json(path_text(*path)) : nlohmann::json(nullptr);
 }
@@ -47,10 +54,12 @@ bench::ReportPlace PerfOutput::html_place(const std::string& name) const {
 Result<void> PerfOutput::check() {
   PRECAST_TRY_ASSIGN(format_,
                      bench::parse_report_format(options_.format.empty() ? "text" : util::ascii_lower(options_.format)));
-  if (!options_.html.empty() && !options_.output.empty() &&
-      std::filesystem::path(options_.output).lexically_normal() ==
-          std::filesystem::path(options_.html).lexically_normal()) {
+  if (!options_.html.empty() && !options_.output.empty() && same_place(options_.output, options_.html)) {
     return fail(ErrorCode::bad_input, "--html and --output name the same file", options_.html, "give each its own");
+  }
+  if (util::ascii_lower(std::filesystem::path(options_.output).extension().native()) == ".html") {
+    return fail(ErrorCode::bad_input, "--output writes no pages", options_.output,
+                "write " + util::quoted(options_.output) + " with --html");
   }
   PRECAST_TRY(bench::check_report_place(context_.file_system(), place("model")));
   if (options_.html.empty()) return {};

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/report_file.hpp"
+#include "identity/links.hpp"
 #include "ort/ep_table.hpp"
 #include "util/text.hpp"
 #include "util/try.hpp"
@@ -37,6 +38,10 @@ bool is_cpu_ep(const std::string& ep) {
 Result<CompileOptions> compile_options(const PerfOptions& options) {
   CompileOptions compile = options.model;
   compile.ep = options.bundle.ep.empty() ? "auto" : options.bundle.ep;
+  if (compile.ep.find(',') != std::string::npos) {
+    return fail(ErrorCode::bad_input, "--ep " + util::quoted(compile.ep) + " names more than one EP", {},
+                "measure them beside each other with --compare-ep " + compile.ep);
+  }
   compile.device = options.device_given ? util::ascii_lower(options.bundle.device) : "auto";
   if (compile.device == "config" || compile.device == "mixed") {
     return fail(ErrorCode::bad_input,
@@ -115,6 +120,8 @@ bench::OrtBenchmarkInfo info_of(const PerfOptions& options, const CompileOptions
                                 const compile::Request& request) {
   bench::OrtBenchmarkInfo info;
   info.model_id = bench::path_component(std::filesystem::path(options.bundle.bundle).stem().native());
+  info.model_path = util::escape_invalid_utf8(identity::logical_absolute(options.bundle.bundle).native());
+  info.session_options = request.session.config_entries;
   info.requested_ep = util::escape_invalid_utf8(compile.ep);
   info.requested_device = compile.device;
   info.compile = options.bundle.compile;
@@ -147,6 +154,11 @@ Result<std::vector<bench::OrtTarget>> make_targets(const PerfOptions& options, c
     compile.ep = choice.ep;
     compile.device = choice.device;
     compile.ep_options = options_for(choice.ep, ep_options, all);
+    if (is_cpu_ep(choice.ep) && !compile.ep_options.empty()) {
+      return fail(ErrorCode::bad_input,
+                  "ONNX Runtime's CPU EP takes no --ep-options: " + util::quoted(compile.ep_options.front()), {},
+                  "leave it out; --session-options are for every EP");
+    }
     PRECAST_TRY_ASSIGN(auto request, make_request(compile, globals));
     request.model = options.bundle.bundle;
     request.accept_private = true;

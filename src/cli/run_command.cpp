@@ -72,11 +72,12 @@ json checked_json(const std::vector<bench::CheckedOutput>& checked) {
   json outputs = json::array();
   for (const bench::CheckedOutput& one : checked) {
     const tensor::Difference& difference = one.difference;
-    const bool compared = difference.mismatch.empty();
+    const bool compared = difference.compared > 0;
     const std::string why = difference.why();
     outputs.push_back({{"name", util::escape_invalid_utf8(one.name)},
                        {"ok", difference.agrees()},
                        {"reason", why.empty() ? json(nullptr) : json(why)},
+                       {"scale", compared ? number(difference.scale) : json(nullptr)},
                        {"max_abs", compared ? number(difference.max_abs) : json(nullptr)},
                        {"max_rel", compared ? number(difference.max_rel) : json(nullptr)},
                        {"cosine", compared ? number(difference.cosine) : json(nullptr)},
@@ -174,6 +175,9 @@ void say(Context& context, const Options& options, const session::PreparedSessio
   for (const auto& [ep, nodes] : session.provider_nodes()) context.output.note(fmt::format("{}: {} nodes", ep, nodes));
   if (!context.output.json) context.output.machine(table(answer));
   if (!answer.checked) return;
+  if (!answer.checked->not_compared.empty()) {
+    context.output.warn("not checked, for they are no tensors: " + util::listed_quoted(answer.checked->not_compared));
+  }
   for (const bench::CheckedOutput& one : answer.checked->expected_outputs) {
     context.output.note("expected output " + util::quoted(one.name) + ": " +
                         (one.difference.agrees() ? "as expected" : one.difference.why()));

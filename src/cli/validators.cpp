@@ -1,8 +1,17 @@
 #include "cli/validators.hpp"
 
+#include <charconv>
+#include <cstdint>
+
 #include <CLI/CLI.hpp>
 
 namespace precast::cli {
+
+std::string whole_number(const std::string& value) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  return error == std::errc() && end == value.data() + value.size() ? "" : "it is no whole number from 0 to 2^64 - 1";
+}
 
 void refuse_empty_values(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {

@@ -143,6 +143,13 @@ Result<Resolution> Resolver::original(const Request& request, const Observer& ob
   resolution.path = identity::logical_absolute(request.model);
   PRECAST_TRY_ASSIGN(const model::ModelFacts facts, model::read_model(fs, resolution.path));
   PRECAST_TRY(model::check_external_locations(facts, resolution.path));
+  for (const model::ExternalFile& file : facts.external_files) {
+    const std::filesystem::path path = model::resolve_location(resolution.path, file.location);
+    if (fs.stat(path)) continue;
+    return fail(ErrorCode::not_found,
+                util::quoted(resolution.path) + " has weights in " + util::quoted(path) + ", which cannot be read",
+                path, "put it there; a model travels with its external data");
+  }
   const bool precompiled = !facts.ep_context_nodes.empty();
   PRECAST_TRY_ASSIGN(ort::Catalog* const catalog, services_.catalog());
   util::Stopwatch watch;

@@ -1,5 +1,6 @@
 #include "ort/bound_run.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "ort/runtime.hpp"
@@ -24,7 +25,8 @@ Result<BoundRun> BoundRun::make(Ort::Session& session, tensor::Tensors& inputs, 
     }
     for (const TensorInfo& output : outputs_of(session)) {
       run.output_name_texts_.push_back(output.name);
-      run.rebind_ = run.rebind_ || output.dtype.empty();
+      run.rebind_ = run.rebind_ || output.dtype.empty() || output.dtype == "str";
+      run.may_vary_ = run.may_vary_ || std::ranges::any_of(output.shape, [](std::int64_t size) { return size < 0; });
     }
     for (const std::string& name : run.output_name_texts_) run.output_names_.push_back(name.c_str());
     run.raw_outputs_.resize(run.output_names_.size(), nullptr);
@@ -54,6 +56,12 @@ OrtStatus* BoundRun::run() noexcept {
   if (is_bound()) return api_->RunWithBinding(*session_, options_, binding_);
   return api_->Run(*session_, options_, input_names_.data(), input_values_.data(), input_values_.size(),
                    output_names_.data(), output_names_.size(), raw_outputs_.data());
+}
+
+bool BoundRun::make_outputs_anew() {
+  if (!is_bound() || rebind_ || !may_vary_) return false;
+  rebind_ = true;
+  return true;
 }
 
 Result<void> BoundRun::check(OrtStatus* status) {

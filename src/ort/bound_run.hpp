@@ -26,6 +26,9 @@ class BoundRun {
   void prepare();
   // The run call and nothing else; null is success. The status is the caller's: to check().
   [[nodiscard]] OrtStatus* run() noexcept;
+  // After a run that failed: whether it may be tried again, with outputs made anew in every run from now on. They may
+  // be of another size each time, which those that are filled again cannot take.
+  [[nodiscard]] bool make_outputs_anew();
   // After each run(). compile_failed: `doing`, a colon, and ORT's words.
   [[nodiscard]] Result<void> check(OrtStatus* status);
   // What the last run gave, in the model's order, copied.
@@ -49,7 +52,8 @@ class BoundRun {
   std::vector<Ort::Value> owned_outputs_;  // and after it
   Ort::IoBinding binding_{nullptr};        // null without binding
   Ort::MemoryInfo memory_{nullptr};
-  bool rebind_ = false;  // outputs that are no tensors are not filled again
+  bool rebind_ = false;    // outputs that are no tensors are not filled again, and strings are appended to
+  bool may_vary_ = false;  // an output's size is open
 };
 
 }  // namespace precast::ort

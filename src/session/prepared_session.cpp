@@ -52,10 +52,10 @@ Result<ort::OpenedSession> open_somewhere(ort::Catalog& catalog, compile::Resolu
   if (resolution.unsafe_to_open && may_run_on_cpu(resolution, request)) {
     put_on_cpu(resolution, ep + " crashed or hung on it");
   } else if (resolution.unsafe_to_open && request.forbid_cpu_instead) {
-    return fail(
-        ErrorCode::compile_failed,
-        ep + " crashed or hung on " + util::quoted(request.model) + " when it was compiled: " + resolution.reason,
-        request.model, "give another --ep, or --retry-failed to compile it again");
+    Error error = resolution.error.value_or(
+        Error{ErrorCode::compile_failed, resolution.reason, request.model, "give another --ep, or --retry-failed"});
+    error.message = ep + " crashed or hung when it compiled the model, which is not opened here: " + error.message;
+    return std::unexpected(std::move(error));
   }
   auto opened = open();
   if (opened || opened.error().code != ErrorCode::compile_failed || !may_run_on_cpu(resolution, request)) return opened;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "model/model_facts.hpp"
 #include "tensor/elements.hpp"
@@ -20,31 +21,57 @@ bool are_numbers(const Tensor& tensor) {
   return kind == Kind::floating || kind == Kind::integer || kind == Kind::boolean;
 }
 
-// Sums of squares and products.
+double largest(const ElementReader& values, std::uint64_t count) {
+  double most = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const double value = std::fabs(values[i]);
+    if (std::isfinite(value)) most = std::max(most, value);
+  }
+  return most;
+}
+
+// Sums of squares and products, of elements divided by the largest: neither 1e200 nor 1e-200 leaves a double's range.
 struct Products {
+  double unit = 1;
   double aa = 0;
   double bb = 0;
   double ab = 0;
 
+  void add(double a, double b) {
+    a /= unit;
+    b /= unit;
+    aa += a * a;
+    bb += b * b;
+    ab += a * b;
+  }
   [[nodiscard]] double cosine() const {
     if (aa == 0 && bb == 0) return 1;
     if (aa == 0 || bb == 0) return 0;
-    return ab / (std::sqrt(aa) * std::sqrt(bb));
+    return std::clamp(ab / (std::sqrt(aa) * std::sqrt(bb)), -1.0, 1.0);
+  }
+  [[nodiscard]] double scale() const {
+    if (aa == 0 && bb == 0) return 1;
+    return bb == 0 ? std::numeric_limits<double>::infinity() : std::sqrt(aa / bb);
   }
 };
 
 }  // namespace
 
 bool Difference::agrees() const {
-  return mismatch.empty() && not_finite == 0 && cosine >= kLeastCosine;
+  return mismatch.empty() && not_finite == 0 && cosine >= kLeastCosine && std::fabs(scale - 1) <= kMostScaleOff;
 }
 
 std::string Difference::why() const {
   if (!mismatch.empty()) return mismatch;
   if (not_finite > 0) return std::to_string(not_finite) + " elements are not finite";
   if (agrees()) return {};
-  char text[64];
-  std::snprintf(text, sizeof text, "the cosine is %.4f, less than %.2f", cosine, kLeastCosine);
+  char text[96];
+  if (cosine >= kLeastCosine) {
+    std::snprintf(text, sizeof text, "it is %.4g times as large, not %.1f to %.1f times", scale, 1 - kMostScaleOff,
+                  1 + kMostScaleOff);
+  } else {
+    std::snprintf(text, sizeof text, "the cosine is %.4f, less than %.2f", cosine, kLeastCosine);
+  }
   return text;
 }
 
@@ -62,6 +89,8 @@ Difference compare(const Tensor& tensor, const Tensor& reference) {
   const ElementReader values(tensor);
   const ElementReader wanted(reference);
   Products products;
+  const double most = std::max(largest(values, count), largest(wanted, count));
+  if (most > 0) products.unit = most;
   for (std::uint64_t i = 0; i < count; ++i) {
     const double b = wanted[i];
     if (!std::isfinite(b)) continue;
@@ -74,11 +103,10 @@ Difference compare(const Tensor& tensor, const Tensor& reference) {
     const double apart = std::fabs(a - b);
     difference.max_abs = std::max(difference.max_abs, apart);
     if (b != 0) difference.max_rel = std::max(difference.max_rel, apart / std::fabs(b));
-    products.aa += a * a;
-    products.bb += b * b;
-    products.ab += a * b;
+    products.add(a, b);
   }
   difference.cosine = products.cosine();
+  difference.scale = products.scale();
   return difference;
 }
 

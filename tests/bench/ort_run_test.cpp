@@ -41,8 +41,9 @@ ort::Catalog& catalog() {
 // A target with `callers` callers on tiny.
 class Opened {
  public:
-  explicit Opened(const Options& options = {}, std::size_t callers = 1, bool io_binding = true) {
-    const auto model = precast::testing::make_model(folder_ / "tiny.onnx");
+  explicit Opened(const Options& options = {}, std::size_t callers = 1, bool io_binding = true,
+                  model_generator::Kind kind = model_generator::Kind::tiny) {
+    const auto model = precast::testing::make_model(folder_ / "tiny.onnx", {.kind = kind, .output = {}});
     const auto target = catalog().choose(fs::FileSystem::posix(), {"fake_ep", {}, options}, {});
     if (!target) throw std::runtime_error(target.error().message);
     auto session = ort::open_session(catalog(), *target, {}, {.model = model});
@@ -153,7 +154,7 @@ TEST_F(OrtRun, TargetsRunRoundByRoundAndTakeTurnsAtBeingFirst) {
   EXPECT_THAT(b.run.times.caller_ms.front(), ElementsAre(5.0, 13.0, 33.0, 41.0));
   EXPECT_THAT(c.run.times.caller_ms.front(), ElementsAre(9.0, 17.0, 25.0, 45.0));
   EXPECT_EQ(observed, 4U);
-  EXPECT_EQ(a.run.times.steady_wall_ms, b.run.times.steady_wall_ms) << "the time of all of them";
+  EXPECT_EQ(a.run.times.steady_wall_ms, 1.0 + 21 + 29 + 37) << "of its own runs";
 }
 
 TEST_F(OrtRun, ATargetThatFailsEndsAndTheOthersGoOn) {
@@ -214,6 +215,18 @@ TEST_F(OrtRun, AnErrorOfOneCallerEndsThemAll) {
   ASSERT_TRUE(opened.run.error);
   EXPECT_THAT(opened.run.error->message, HasSubstr("a run failed"));
   ::unsetenv("FAKE_EP_COUNTER");
+}
+
+TEST_F(OrtRun, OutputsOfAnotherSizeEachTimeAreMadeAnew) {
+  Opened opened;
+  EXPECT_FALSE(opened.run.callers.front().make_outputs_anew())
+      << "its sizes are fixed: trying again would help nothing";
+  Opened open({}, 1, true, model_generator::Kind::dynamic);
+  EXPECT_TRUE(open.run.callers.front().make_outputs_anew());
+  EXPECT_FALSE(open.run.callers.front().make_outputs_anew()) << "once is enough";
+  rounds({&open.run}, {.iterations = 3, .warmup = 1}, {});
+  EXPECT_FALSE(open.run.error);
+  EXPECT_THAT(open.run.times.caller_ms.front(), SizeIs(3));
 }
 
 // With and without binding the same numbers come out, run after run.

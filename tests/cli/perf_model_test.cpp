@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include "bench/html_page.hpp"
 #include "bench/tensor_files.hpp"
 #include "cli/perf_support.hpp"
 
@@ -148,43 +147,17 @@ TEST_F(PerfModel, ACompileThatFailsIsSaidAndTheSourceIsMeasured) {
   EXPECT_THAT(crashed.err, HasSubstr("fake_ep crashed or hung"));
 }
 
-TEST_F(PerfModel, EachFormatIsOnStdoutAlone) {
-  const auto model = tiny();
-  EXPECT_THAT(precast_.run(on_fake(model)).out, AllOf(StartsWith("Benchmark\n"), HasSubstr("\nLatency\n")));
-  EXPECT_THAT(precast_.run(on_fake(model, {"-f", "md"})).out, StartsWith("| model |"));
-  EXPECT_THAT(precast_.run(on_fake(model, {"-f", "csv"})).out, StartsWith("schema_version,benchmark_info.runtime,"));
-  const json document = json::parse(precast_.run(on_fake(model, {"-f", "json"})).out, nullptr, false);
-  EXPECT_EQ(document["benchmark_info"]["runtime"], "ort");
+TEST_F(PerfModel, NodesThatFellToTheCpuAreCounted) {
+  const Ran ran = precast_.run(on_fake(tiny(Kind::two_partition)));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("2 of 3 nodes run on fake_ep, the others elsewhere"));
 }
 
-TEST_F(PerfModel, TheReportIsAFileThatIsNeverReplacedUnasked) {
-  const auto model = tiny();
-  const Ran ran = precast_.run(on_fake(model));
-  EXPECT_THAT(ran.err, HasSubstr("report: '" + (folder_ / "state/precast/perf/tiny/").native()));
-  const stdfs::path file = folder_ / "report.json";
-  EXPECT_EQ(precast_.run(on_fake(model, {"-o", file.native()})).code, 0);
-  const std::string before = read_file(file);
-  const std::size_t ran_before = runs();
-  EXPECT_EQ(precast_.run(on_fake(model, {"-o", file.native()})).code, 2);
-  EXPECT_EQ(read_file(file), before);
-  EXPECT_EQ(runs(), ran_before) << "refused before anything was measured";
-  EXPECT_EQ(precast_.run(on_fake(model, {"-o", file.native(), "--overwrite"})).code, 0);
-  EXPECT_NE(read_file(file), before);
-}
-
-TEST_F(PerfModel, SamplesAreLeftOutOnRequest) {
-  EXPECT_TRUE(report(on_fake(tiny(), {"--no-raw"}))["raw_samples_ms"].is_null());
-}
-
-TEST_F(PerfModel, MonitorsAreLeftOutOnRequest) {
-  const json with = report(on_fake(tiny()));
-  EXPECT_EQ(with["hw_monitor"]["monitor"], "proc");
-  EXPECT_GT(with["memory"]["rss_after_inference_mb"].get<double>(), 0);
-  EXPECT_GT(with["memory"]["rss_peak_first_run_mb"].get<double>(), 0);
-  EXPECT_GT(with["memory"]["rss_peak_steady_mb"].get<double>(), 0);
-  const json without = report(on_fake(tiny(), {"--no-monitor", "--no-memory"}));
-  EXPECT_TRUE(without["hw_monitor"]["monitor"].is_null());
-  for (const auto& value : without["memory"]) EXPECT_TRUE(value.is_null()) << without["memory"].dump(2);
+TEST_F(PerfModel, ACompileThatTakesTooLongIsExitSix) {
+  precast_.env["FAKE_EP_FAULT"] = "hang@compile";
+  const Ran ran = precast_.run(on_fake(tiny(), {"--compile", "--compile-timeout", "1s"}));
+  EXPECT_EQ(ran.code, 6) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("--compile-timeout"));
 }
 
 TEST_F(PerfModel, OpenSizesAreGivenByNameByFileOrByBatch) {
@@ -218,6 +191,10 @@ TEST_F(PerfModel, WhatInputsCannotBeIsNamed) {
   expect_error(on_fake(model, {"--duration", "soon"}), 2, {"--duration 'soon'"});
   expect_error(on_fake(model, {"--duration", "0"}), 2, {"--duration '0'"});
   expect_error(on_fake(model, {"--top-k", "3"}), 2, {"--op-tracing"});
+  expect_error(on_fake(model, {"--seed", "-1"}), 2, {"--seed"});
+  expect_error(on_fake(model, {"--seed", "18446744073709551616"}), 2, {"--seed"});
+  expect_error(perf(model, {"--ep", "cpu", "--ep-options", "a=b"}), 2, {"takes no --ep-options"});
+  expect_error(perf(model, {"--ep", "cpu,openvino"}), 2, {"--compare-ep cpu,openvino"});
   expect_error(on_fake(model, {"--validate"}), 2, {"--compile"});
   expect_error({"perf", model.native(), "--runtime", "genai"}, 2, {"is no bundle"});
   expect_error({"perf", folder_.path().native(), "--runtime", "ort"}, 2, {"is a folder, not a model"});
@@ -282,27 +259,6 @@ TEST_F(PerfModel, InterruptedItReportsWhatWasMeasured) {
   EXPECT_THAT(one["method"]["interrupted"].get<std::string>(), ::testing::MatchesRegex("after [0-9]+ of 1000000 runs"));
   EXPECT_GT(one["method"]["n"].get<int>(), 0);
   EXPECT_THAT(ran.err, HasSubstr("interrupted after"));
-}
-
-TEST_F(PerfModel, ThePageIsAFileOfItsOwn) {
-  const stdfs::path page = folder_ / "page.html";
-  if (!bench::has_html()) {
-    expect_error(on_fake(tiny(), {"--html", page.native()}), 2, {"PRECAST_HTML"});
-    EXPECT_EQ(runs(), 0U) << "refused before anything was measured";
-    return;
-  }
-  const json document = precast_.json(on_fake(tiny(), {"--html", page.native()}));
-  EXPECT_EQ(document["html_path"], page.native());
-  const std::string before = read_file(page);
-  EXPECT_THAT(before, StartsWith("<!doctype html>"));
-  expect_error(on_fake(tiny(), {"--html", page.native()}), 2, {"another file with --html"});
-  EXPECT_EQ(read_file(page), before);
-  EXPECT_EQ(precast_.run(on_fake(tiny(), {"--html", page.native(), "--overwrite"})).code, 0);
-  expect_error(on_fake(tiny(), {"--html", page.native(), "-o", page.native()}), 2, {"the same file"});
-  const Ran compared = precast_.run(
-      with_fake(perf(tiny(), {"--compare-ep", "cpu,fake_ep", "--html", (folder_ / "compared.html").native()})));
-  EXPECT_EQ(compared.code, 0) << compared.err;
-  EXPECT_THAT(compared.err, HasSubstr("page: '"));
 }
 
 TEST_F(PerfModel, OperatorsAreTraced) {

@@ -82,10 +82,15 @@ TEST_F(RunCommand, ACheckFindsWrongNumbers) {
   EXPECT_EQ(bad["check"]["ok"], false);
   EXPECT_LT(bad["check"]["outputs"][0]["cosine"].get<double>(), 0);
   EXPECT_THAT(bad["check"]["outputs"][0].value("reason", ""), HasSubstr("cosine"));
-  // What scales by a little is found by the differences, though it points the same way.
-  const auto scaled = precast_.json(run(model, {"--check", "--ep-options", "output_scale=1.5"}));
-  EXPECT_EQ(scaled["check"]["ok"], true);
+  // What points the same way and is not as long is wrong too.
+  const auto scaled = precast_.json(run(model, {"--check", "--ep-options", "output_scale=1.5"}), &code);
+  EXPECT_EQ(code, 1);
+  EXPECT_EQ(scaled["check"]["ok"], false);
+  EXPECT_NEAR(scaled["check"]["outputs"][0]["scale"].get<double>(), 1.5, 1e-3);
   EXPECT_NEAR(scaled["check"]["outputs"][0]["max_rel"].get<double>(), 0.5, 1e-3);
+  EXPECT_THAT(scaled["check"]["outputs"][0].value("reason", ""), HasSubstr("1.5 times as large"));
+  const auto close = precast_.json(run(model, {"--check", "--ep-options", "output_scale=1.05"}));
+  EXPECT_EQ(close["check"]["ok"], true) << "lower precision does that much";
 }
 
 TEST_F(RunCommand, OutputsAreWrittenAndReadBackAsInputs) {

@@ -32,6 +32,7 @@ inline OrtReport full_ort_report() {
   constexpr std::uint64_t mib = 1ULL << 20U;
   OrtReport report;
   report.benchmark_info = {.model_id = "mini|lm",
+                           .model_path = "/models/mini|lm.onnx",
                            .running_model_path = "/store/model.onnx",
                            .requested_ep = "openvino",
                            .requested_device = "cpu",
@@ -39,6 +40,7 @@ inline OrtReport full_ort_report() {
                            .device = "cpu",
                            .ep_source = "pypi",
                            .ep_options = {{"precision", "f32"}, {"threads", "2"}},
+                           .session_options = {{"session.intra_op.allow_spinning", "0"}},
                            .simulated = "soc_model 60",
                            .precision = "f32",
                            .compile = true,
@@ -54,6 +56,7 @@ inline OrtReport full_ort_report() {
       .inputs = {{.name = "ids", .dtype = "int64", .shape = {-1, 128}, .dimensions = {"batch", ""}},
                  {.name = "scale", .dtype = "float32", .shape = {}, .dimensions = {}}},
       .outputs = {{.name = "hidden", .dtype = "float32", .shape = {-1, 384}, .dimensions = {"batch", ""}}},
+      .fed_shapes = {{2, 128}, {}},
       .precision = "w8"};
   report.phases = {.startup = 15.25,
                    .ep_registration = 12,

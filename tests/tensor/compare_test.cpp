@@ -50,6 +50,31 @@ TEST(Compare, AnotherDirectionDoesNotAgree) {
   EXPECT_TRUE(compare(floats({0, 0}), floats({0, 0})).agrees());
 }
 
+TEST(Compare, TheSameDirectionAndAnotherLengthDoesNotAgree) {
+  const Difference thousand = compare(floats({1000, -2000, 3000}), floats({1, -2, 3}));
+  EXPECT_NEAR(thousand.cosine, 1, 1e-12);
+  EXPECT_NEAR(thousand.scale, 1000, 1e-9);
+  EXPECT_FALSE(thousand.agrees());
+  EXPECT_THAT(thousand.why(), HasSubstr("1000 times as large"));
+  EXPECT_FALSE(compare(floats({5}), floats({1})).agrees()) << "of one element the cosine says nothing";
+  EXPECT_TRUE(compare(floats({1.05F, 2.1F}), floats({1, 2})).agrees());
+  EXPECT_FALSE(compare(floats({1, 1}), floats({0, 0})).agrees());
+}
+
+TEST(Compare, WhatIsLargeOrSmallDoesNotLeaveADoublesRange) {
+  const auto doubles = [](std::vector<double> values) {
+    Tensor tensor{.element_type = 11, .shape = {static_cast<std::int64_t>(values.size())}, .bytes = {}, .strings = {}};
+    tensor.bytes.resize(values.size() * sizeof(double));
+    std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+    return tensor;
+  };
+  for (const double unit : {1e200, 1e-200}) {
+    EXPECT_TRUE(compare(doubles({unit, -2 * unit}), doubles({unit, -2 * unit})).agrees()) << unit;
+    EXPECT_FALSE(compare(doubles({unit, 2 * unit}), doubles({unit, -2 * unit})).agrees()) << unit;
+  }
+  EXPECT_LE(compare(doubles({0.1, 0.2, 0.3}), doubles({0.1, 0.2, 0.3})).cosine, 1);
+}
+
 TEST(Compare, WhatIsNotFiniteWhereTheReferenceIsDoesNotAgree) {
   EXPECT_EQ(compare(floats({kNan, 1, kInfinity}), floats({1, 1, 1})).not_finite, 2U);
   EXPECT_FALSE(compare(floats({kNan, 1, 1}), floats({1, 1, 1})).agrees());

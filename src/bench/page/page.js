@@ -66,11 +66,14 @@ function addTable(parent, [head, ...rows]) {
 
 function addTables(page, shown) {
   shown.sections.forEach(({ heading, columns, lists }) => {
-    const tables = columns.length > 0 ? [columns, ...lists] : lists;
+    const tables = columns.length > 0 ? [{ caption: "", rows: columns }, ...lists] : lists;
     if (tables.length === 0) return;
     const card = add(page, "section", "card");
     if (heading) add(card, "h2", "", heading);
-    tables.forEach((table) => addTable(card, table));
+    tables.forEach(({ caption, rows }) => {
+      if (caption) add(card, "p", "caption", caption);
+      addTable(card, rows);
+    });
   });
 }
 
@@ -115,7 +118,8 @@ function addModelCharts(charts, page, shown, report) {
   addLines(charts, page, {
     id: "warmup", title: "Warm-up", xName: "run", unit: "ms", series: [{ name: "latency", values: samplesAt(report, "warmup_samples_ms") }],
   });
-  const phases = Object.entries(at(report, "phases_ms") || {});
+  // "ready" is what others add up to.
+  const phases = Object.entries(at(report, "phases_ms") || {}).filter(([key]) => key !== "ready");
   addBars(charts, page, {
     id: "phases", title: "Phases", unit: "ms", rowName: "phase", valueName: "time",
     bars: phases.map(([key, value]) => ({ name: label(shown, `phases_ms.${key}`), value: number(value) })),
