@@ -60,7 +60,7 @@ Fields<MemorySection> peak_fields() {
        [](const Memory& m) { return in_mb(m.peaks.load); }},
       {megabytes("rss_peak_first_run_mb", "RSS peak, first run", Shown::people),
        [](const Memory& m) { return in_mb(m.peaks.first_run); }},
-      {megabytes("rss_peak_steady_mb", "RSS peak, steady state", Shown::people),
+      {megabytes("rss_peak_steady_mb", "RSS peak, steady state", Shown::headline),
        [](const Memory& m) { return in_mb(m.peaks.steady); }},
       {megabytes("rss_peak_workers_mb", "RSS peak of a compile worker", Shown::people),
        [](const Memory& m) { return in_mb(m.peaks.workers); }},
@@ -99,7 +99,7 @@ Fields<AdapterUse> adapter_fields() {
 
 Fields<MemorySection> memory_fields() {
   Fields<MemorySection> fields;
-  append(fields, checkpoint_fields("rss", "RSS", Shown::people, Shown::headline), &MemorySection::rss);
+  append(fields, checkpoint_fields("rss", "RSS", Shown::people, Shown::people), &MemorySection::rss);
   std::ranges::copy(peak_fields(), std::back_inserter(fields));
   append(fields, checkpoint_fields("vram_local", "VRAM", Shown::people, Shown::people), &MemorySection::vram_local);
   append(fields, checkpoint_fields("vram_shared", "shared VRAM", Shown::data, Shown::data),

@@ -19,8 +19,12 @@ bool is_npz(const std::filesystem::path& path) {
 }
 
 Result<StoredTensors> read_any(const std::filesystem::path& path, const std::vector<std::string>& input_names) {
-  PRECAST_TRY_ASSIGN(const fs::FileStat stat, fs::FileSystem::posix().stat(path));
-  if (stat.kind == fs::FileKind::directory) return read_folder(path, input_names);
+  auto stat = fs::FileSystem::posix().stat(path);
+  if (!stat) {
+    stat.error().hint = "name a .npz, or a folder of NAME.npy or ONNX's input_0.pb, ...";
+    return std::unexpected(std::move(stat).error());
+  }
+  if (stat->kind == fs::FileKind::directory) return read_folder(path, input_names);
   if (is_npz(path)) return read_npz(path);
   return bad({path, util::quoted(path)}, "is neither a .npz nor a folder",
              "save the arrays with numpy.savez(path, NAME=array, ...), or name the folder that holds NAME.npy");
