@@ -94,7 +94,7 @@ TEST_F(PerfComparison, AComparisonWantsTwoAndOneCaller) {
 TEST_F(PerfComparison, TheRatioIsThatOfTheMedians) {
   const json one =
       report(with_fake(perf(tiny(), {"--compare-ep", "fake_ep,fake_ep", "--ep-options", "fault=slow=4@compute"})));
-  const auto median = [&](int target) { return one["targets"][target]["latency_ms"]["p50"].get<double>(); };
+  const auto median = [&](std::size_t target) { return one["targets"][target]["latency_ms"]["p50"].get<double>(); };
   EXPECT_NEAR(one["ratios"][0]["median_ratio"].get<double>(), median(1) / median(0), 0.001);
 }
 
