@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-DEADLINE_S = 90
+DEADLINE_S = 180
 MODEL = ["latency", "distribution", "warmup", "phases"]
 COMPARISON = ["medians", "ratios", "latency"]
 BUNDLE = ["timeline", "tokens", "distribution", "latency", "phases"]
@@ -55,7 +55,8 @@ def browse(page, *arguments, scheme="light"):
     """The document as it is in the end, and what the console said."""
     profile = tempfile.mkdtemp(dir=work)
     command = [
-        *WRAP, "chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
+        *WRAP, "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        f"--user-data-dir={profile}",
         "--host-resolver-rules=MAP * ~NOTFOUND", "--hide-scrollbars", "--enable-logging=stderr", "--v=0",
         f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}", "--virtual-time-budget=10000",
         *arguments, page.as_uri(),
