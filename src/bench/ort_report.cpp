@@ -155,6 +155,7 @@ Fields<OrtRatio> ratio_fields(Shown shown) {
 
 std::vector<Json> ratios_of(const OrtComparison& comparison) {
   std::vector<Json> ratios;
+  ratios.reserve(comparison.ratios.size());
   for (const OrtRatio& one : comparison.ratios) ratios.push_back(to_json(ratio_fields(Shown::headline), one));
   return ratios;
 }
@@ -267,6 +268,7 @@ std::string print_report(const OrtReport& report, ReportFormat format) {
 
 std::string print_report(const OrtComparison& comparison, ReportFormat format) {
   std::vector<Json> targets;
+  targets.reserve(comparison.targets.size());
   for (const OrtReport& target : comparison.targets) targets.push_back(to_json(target_fields(), target));
   switch (format) {
     case ReportFormat::md:

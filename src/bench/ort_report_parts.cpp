@@ -210,7 +210,7 @@ FieldOf<Report> callers_field() {
 
 void append_phases(Fields<Report>& fields) {
   const std::size_t from = fields.size();
-  const auto add = [&fields](std::string name, std::string label,
+  const auto add = [&fields](const std::string& name, std::string label,
                              std::function<std::optional<double>(const Report&)> get) {
     fields.push_back({duration("phases_ms." + name, std::move(label), Shown::people),
                       [get = std::move(get)](const Report& report) { return to_value(get(report)); }});

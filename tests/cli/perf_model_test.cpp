@@ -204,7 +204,7 @@ TEST_F(PerfModel, GivenInputsAreFed) {
   const auto model = tiny(Kind::dynamic);
   const std::string name = precast_.json({"inspect", model.native()})["inputs"][0]["name"];
   tensor::Tensors tensors;
-  tensors[name] = {.element_type = 1, .shape = {6, 8}, .bytes = std::vector<std::byte>(6 * 8 * 4), .strings = {}};
+  tensors[name] = {.element_type = 1, .shape = {6, 8}, .bytes = std::vector<std::byte>(192), .strings = {}};
   ASSERT_TRUE(bench::write_tensors(folder_ / "in.npz", tensors, false));
   const json one = report(on_fake(model, {"--input-data", (folder_ / "in.npz").native()}));
   EXPECT_EQ(one["benchmark_info"]["effective_batch_size"], 6);
