@@ -65,6 +65,7 @@ inline SampleReport model_report(std::size_t samples) {
 // Of three callers, with operators.
 inline SampleReport traced_report() {
   std::vector<std::vector<double>> callers;
+  callers.reserve(3);
   for (unsigned caller = 0; caller < 3; ++caller) callers.push_back(sample_latencies(100, 9.0 + caller, caller));
   OrtReport report = measured_report("all-MiniLM-L6-v2", "CPUExecutionProvider", std::move(callers));
   report.op_tracing = OpTracing{.trace = sample_trace(), .top_k = 5};
