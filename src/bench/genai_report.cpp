@@ -1,7 +1,6 @@
 #include "bench/genai_report.hpp"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 
 #include <fmt/format.h>
@@ -100,15 +99,6 @@ Fields<GenaiLoad> load_fields() {
       rows<Load>("stages", "stages", Shown::people, stage_fields(), &Load::stages),
   };
 }
-
-struct Statistic {
-  const char* name;
-  Number Summary::* member;
-};
-constexpr std::array kStatistics = {Statistic{"mean", &Summary::mean}, Statistic{"std", &Summary::std},
-                                    Statistic{"min", &Summary::min},   Statistic{"max", &Summary::max},
-                                    Statistic{"p50", &Summary::p50},   Statistic{"p90", &Summary::p90},
-                                    Statistic{"p95", &Summary::p95},   Statistic{"p99", &Summary::p99}};
 
 Summary summary_of(const GenaiReport& report, const FieldOf<RequestTiming>& field) {
   std::vector<double> samples;

@@ -21,11 +21,6 @@ bool is_special(const genai::Bundle& bundle, std::int32_t id) {
   return std::ranges::find(eos, id) != eos.end() || bundle.pad_token_id == id || bundle.bos_token_id == id;
 }
 
-std::optional<std::string> if_any(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  return util::escape_invalid_utf8(text);
-}
-
 LoadStage load_stage(const genai::PreparedStage& stage) {
   LoadStage result;
   result.name = util::escape_invalid_utf8(stage.name);

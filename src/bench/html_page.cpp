@@ -1,40 +1,28 @@
 #include "bench/html_page.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
+#include <openssl/evp.h>
 
 #include "bench/html_parts.hpp"
 #include "bench/report_tables.hpp"
-#include "util/sha256.hpp"
 #include "util/text.hpp"
+#include "util/try.hpp"
 
 namespace precast::bench {
 namespace {
 
-std::string base64(std::string_view hex) {
-  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  std::uint32_t bits = 0;
-  unsigned held = 0;
-  for (std::size_t i = 0; i + 2 <= hex.size(); i += 2) {
-    std::uint32_t byte = 0;
-    std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
-    bits = (bits << 8U) | byte;
-    for (held += 8; held >= 6; held -= 6) text += digits[(bits >> (held - 6)) & 0x3FU];
-  }
-  if (held > 0) text += digits[(bits << (6 - held)) & 0x3FU];
-  text.append((4 - text.size() % 4) % 4, '=');
-  return text;
-}
-
 // As a Content-Security-Policy names what may run although it stands in the page. With no 'unsafe-inline' a name that
 // got past every escape would still not run.
 std::string source_hash(std::string_view text) {
-  return fmt::format("'sha256-{}'", base64(util::sha256_hex(text)));
+  std::array<unsigned char, 32> digest{};
+  std::array<unsigned char, 45> base64{};  // 4 characters for 3 bytes, and a NUL
+  EVP_Digest(text.data(), text.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+  EVP_EncodeBlock(base64.data(), digest.data(), digest.size());
+  return fmt::format("'sha256-{}'", reinterpret_cast<const char*>(base64.data()));
 }
 
 // JSON within <script>: nothing in it may end the element, begin a comment, or (U+2028, U+2029) end a line of
@@ -88,11 +76,10 @@ Json headlines_of(const std::vector<Field>& fields, const Json& report) {
     if (field.shown != Shown::headline || is_list(field)) continue;
     const std::string value = shown_value(field, at_path(report, field.path));
     if (value.empty()) continue;
-    const bool words = field.kind == FieldKind::text || field.kind == FieldKind::flag;
     all.push_back({{"label", field.column.empty() ? field.label : field.label + " " + field.column},
                    {"value", value},
                    {"unit", field.unit},
-                   {"words", words}});
+                   {"words", is_words(field)}});
   }
   return all;
 }
@@ -142,12 +129,14 @@ bool has_html() {
   return !html_parts().page.empty();
 }
 
+Result<void> check_html() {
+  if (has_html()) return {};
+  return fail(ErrorCode::unsupported, "this precast was built without the page of reports (PRECAST_HTML=OFF)", {},
+              "run tools/setup test, which fetches uPlot with npm, and build again; or take --format json, md or csv");
+}
+
 Result<std::string> print_html(const std::vector<Field>& fields, const Json& report) {
-  if (!has_html()) {
-    return fail(
-        ErrorCode::unsupported, "this precast was built without the page of reports (PRECAST_HTML=OFF)", {},
-        "run tools/setup test, which fetches uPlot with npm, and build again; or take --format json, md or csv");
-  }
+  PRECAST_TRY(check_html());
   const HtmlParts& parts = html_parts();
   std::string library = fmt::format("/*\n{}*/\n{}", parts.library_licence, parts.library);
   std::string script(parts.script);

@@ -18,9 +18,11 @@ namespace precast::bench {
 
 // False in a build with PRECAST_HTML=OFF.
 [[nodiscard]] bool has_html();
+// unsupported, with how to get it: !has_html().
+[[nodiscard]] Result<void> check_html();
 
 // The page has `report` in it, whole, as JSON in the element "report". `fields` describe it: tables, headlines and the
-// labels of bars are made of them. Any text is harmless in it; what is not UTF-8 is replaced. unsupported: !has_html().
+// labels of bars are made of them. Any text is harmless in it; what is not UTF-8 is replaced. Errors: check_html()'s.
 [[nodiscard]] Result<std::string> print_html(const std::vector<Field>& fields, const Json& report);
 
 }  // namespace precast::bench

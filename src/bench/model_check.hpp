@@ -8,8 +8,14 @@
 #include <vector>
 
 #include "bench/model_run.hpp"
+#include "tensor/compare.hpp"
 
 namespace precast::bench {
+
+struct CheckedOutput {
+  std::string name;
+  tensor::Difference difference;
+};
 
 struct ModelCheck {
   std::vector<CheckedOutput> outputs;                    // against the CPU EP

@@ -9,7 +9,6 @@
 #include "ort/inference.hpp"
 #include "precast/tensor_info.hpp"
 #include "session/prepared_session.hpp"
-#include "tensor/compare.hpp"
 #include "tensor/generate.hpp"
 
 namespace precast::bench {
@@ -38,10 +37,6 @@ struct InputSource {
 // ORT's name of the EP that runs it: the target's, or ORT's CPU EP where the target's got no node.
 [[nodiscard]] std::string effective_ep(const session::PreparedSession& session);
 
-struct CheckedOutput {
-  std::string name;
-  tensor::Difference difference;
-};
 // Over the packed elements; strings each with a NUL behind it.
 [[nodiscard]] std::string sha256_of(const tensor::Tensor& tensor);
 

@@ -20,10 +20,6 @@ namespace {
 constexpr double kCheapOpenMs = 1000;
 constexpr double kBusyPct = 20;
 
-std::optional<std::string> if_any(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(util::escape_invalid_utf8(text));
-}
-
 // What the provider options say of the numbers that the EP computes with.
 std::optional<std::string> precision_asked_for(const ort::Target& target) {
   for (const char* key : {"precision", "enable_htp_fp16_precision"}) {
@@ -225,14 +221,15 @@ class Measurement {
     PRECAST_TRY_ASSIGN(lane.report.model_info.outputs, outputs_of(lane.session->native()));
     const std::filesystem::path source = source_of(lane.session->resolution(), lane.target->request);
     if (options_.check) PRECAST_TRY(require_source(source, lane.target->request.model));
-    if (!source.empty()) {
-      PRECAST_TRY_ASSIGN(const auto facts, model::read_model(fs::FileSystem::posix(), source));
-      lane.report.model_info.precision = if_any(facts.weight_precision);
-    }
     if (!inputs_) {
       PRECAST_TRY_ASSIGN(inputs_, make_inputs(options_.input, lane.report.model_info.inputs, source));
       source_ = source;
+      if (!source.empty()) {
+        PRECAST_TRY_ASSIGN(const auto facts, model::read_model(fs::FileSystem::posix(), source));
+        precision_ = if_any(facts.weight_precision);
+      }
     }
+    lane.report.model_info.precision = precision_;
     lane.report.benchmark_info.effective_batch_size = batch_of(lane.report.model_info.inputs, *inputs_);
     for (const TensorInfo& input : lane.report.model_info.inputs) {
       const auto fed = inputs_->find(input.name);
@@ -356,7 +353,8 @@ class Measurement {
   OrtMeasurement result_;
   std::optional<tensor::Tensors> inputs_;  // the same for all
   std::filesystem::path source_;
-  std::vector<Lane> lanes_;  // declared last: their runs refer to the inputs
+  std::optional<std::string> precision_;  // of its weights
+  std::vector<Lane> lanes_;               // declared last: their runs refer to the inputs
 };
 
 }  // namespace

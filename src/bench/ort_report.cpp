@@ -37,7 +37,9 @@ void append_statistics(Fields<OrtReport>& fields) {
     fields.push_back({std::move(field), std::move(get)});
   };
   for (const Statistic& statistic : kStatistics) {
-    Field field = duration(statistic.name, "run", statistic.shown);
+    const std::string_view name = statistic.name;
+    const bool headline = name == "mean" || name == "p50" || name == "p99";
+    Field field = duration(statistic.name, "run", headline ? Shown::headline : Shown::people);
     field.column = statistic.name;
     latency(std::move(field),
             [member = statistic.member](const OrtReport& report) { return to_value(report.latency.*member); });
@@ -153,13 +155,6 @@ Fields<OrtRatio> ratio_fields(Shown shown) {
           {ratio("ci95_high", "to", shown), [](const R& r) { return to_value(r.ci95_high); }}};
 }
 
-std::vector<Json> ratios_of(const OrtComparison& comparison) {
-  std::vector<Json> ratios;
-  ratios.reserve(comparison.ratios.size());
-  for (const OrtRatio& one : comparison.ratios) ratios.push_back(to_json(ratio_fields(Shown::headline), one));
-  return ratios;
-}
-
 const OrtReport& first_of(const OrtComparison& comparison) {
   static const OrtReport none;
   return comparison.targets.empty() ? none : comparison.targets.front();
@@ -267,17 +262,21 @@ std::string print_report(const OrtReport& report, ReportFormat format) {
 }
 
 std::string print_report(const OrtComparison& comparison, ReportFormat format) {
-  std::vector<Json> targets;
-  targets.reserve(comparison.targets.size());
-  for (const OrtReport& target : comparison.targets) targets.push_back(to_json(target_fields(), target));
+  return print_comparison(to_json(comparison_fields(), comparison), format);
+}
+
+std::string print_comparison(const Json& document, ReportFormat format) {
+  const auto list = [&](const char* name) -> const std::vector<Json>& {
+    return document.at(name).get_ref<const Json::array_t&>();
+  };
   switch (format) {
     case ReportFormat::md:
-      return print_markdown(descriptions(target_fields()), targets) + "\n" +
-             print_markdown(descriptions(ratio_fields(Shown::headline)), ratios_of(comparison));
+      return print_markdown(descriptions(target_fields()), list("targets")) + "\n" +
+             print_markdown(descriptions(ratio_fields(Shown::headline)), list("ratios"));
     case ReportFormat::csv:
-      return print_csv(descriptions(target_fields()), targets);
+      return print_csv(descriptions(target_fields()), list("targets"));
     default:
-      return print(descriptions(comparison_fields()), to_json(comparison_fields(), comparison), format);
+      return print(descriptions(comparison_fields()), document, format);
   }
 }
 

@@ -130,5 +130,7 @@ struct OrtComparison {
 
 [[nodiscard]] std::string print_report(const OrtReport& report, ReportFormat format);
 [[nodiscard]] std::string print_report(const OrtComparison& comparison, ReportFormat format);
+// The same from its JSON: md and csv have a row for each target.
+[[nodiscard]] std::string print_comparison(const Json& document, ReportFormat format);
 
 }  // namespace precast::bench

@@ -123,6 +123,12 @@ Fields<OpTracing> tracing_fields() {
            [](const Tracing& t) { return Json(t.trace.dropped_events); }}};
 }
 
+void put_in_section(Fields<Report>& fields, std::size_t from, const std::string& section) {
+  for (std::size_t i = from; i < fields.size(); ++i) fields[i].field.section = section;
+}
+
+}  // namespace
+
 Fields<ModelCheck> check_fields() {
   using Check = ModelCheck;
   auto outputs = rows<Check>("outputs", "", Shown::people, checked_fields(), &Check::outputs);
@@ -134,15 +140,11 @@ Fields<ModelCheck> check_fields() {
       {text("reference", "compared with", Shown::people), [](const Check&) { return Json("CPUExecutionProvider"); }},
       std::move(outputs),
       {text("expected_source", "and with the expected outputs of", Shown::people),
-       [](const Check& c) { return c.expected_source ? Json(c.expected_source->native()) : Json(); }},
+       [](const Check& c) {
+         return c.expected_source ? Json(util::escape_invalid_utf8(c.expected_source->native())) : Json();
+       }},
       std::move(expected)};
 }
-
-void put_in_section(Fields<Report>& fields, std::size_t from, const std::string& section) {
-  for (std::size_t i = from; i < fields.size(); ++i) fields[i].field.section = section;
-}
-
-}  // namespace
 
 Fields<Info> benchmark_info_fields() {
   return {

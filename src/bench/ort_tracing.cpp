@@ -1,5 +1,6 @@
 #include "bench/ort_tracing.hpp"
 
+#include "bench/sampler.hpp"
 #include "compile/work_folder.hpp"
 #include "fs/file_system.hpp"
 #include "ort/bound_run.hpp"
@@ -17,12 +18,13 @@ constexpr double kMostMs = 10'000;  // no further run is begun after that
 // The number of runs.
 Result<std::uint64_t> run_some(Ort::Session& session, tensor::Tensors& inputs, const util::CancelToken& cancel) {
   PRECAST_TRY_ASSIGN(auto run, ort::BoundRun::make(session, inputs, true, "a run with profiling failed"));
+  const MonotonicClock system;
+  const Sampler sampler(system);
   const util::Stopwatch watch;
   std::uint64_t runs = 0;
   for (; runs < kSkippedRuns + kRuns && (runs <= kSkippedRuns || watch.elapsed_ms() < kMostMs); ++runs) {
     if (cancel.cancelled()) return fail(ErrorCode::cancelled, "interrupted while operators were traced");
-    run.prepare();
-    PRECAST_TRY(run.check(run.run()));
+    PRECAST_TRY(sampler.sample(run));
   }
   return runs;
 }

@@ -26,15 +26,18 @@ std::filesystem::path from_environment(const char* name) {
 }
 
 // False: something has that name already. Never replaces it, not even one that came a moment ago.
-Result<bool> write_new(fs::FileSystem& fs, const std::filesystem::path& path, std::string_view text) {
-  const std::filesystem::path whole = fs::new_temporary(path.parent_path());
-  PRECAST_TRY(fs::write_file_atomically(fs, whole, text, fs::Durability::none));
-  auto renamed = fs.rename_new(whole, path);
+Result<bool> put_in_place(fs::FileSystem& fs, const StagedFile& staged, const std::filesystem::path& path) {
+  auto renamed = fs.rename_new(staged.temporary(), path);
   if (renamed) return true;
-  // A second failure would only hide the first one.
-  (void)fs.unlink(whole);
   if (fs::exists(fs, path)) return false;
   return std::unexpected(std::move(renamed).error());
+}
+
+// Likewise.
+Result<bool> write_new(fs::FileSystem& fs, const std::filesystem::path& path, std::string_view text) {
+  const StagedFile staged(fs::new_temporary(path.parent_path()), path);
+  PRECAST_TRY(fs::write_file_atomically(fs, staged.temporary(), text, fs::Durability::none));
+  return put_in_place(fs, staged, path);
 }
 
 std::unexpected<Error> refuse_existing(const ReportPlace& place) {
@@ -52,8 +55,7 @@ Result<ReportPlace> resolved(fs::FileSystem& fs, ReportPlace place) {
   };
   std::error_code error;
   const auto folder = std::filesystem::canonical(std::filesystem::absolute(place.output, error).parent_path(), error);
-  const std::string_view name = folder.native();
-  if (name == "/dev" || name.starts_with("/dev/") || name.starts_with("/proc/")) return refuse("is not a regular file");
+  if (fs::is_within("/dev", folder) || fs::is_within("/proc", folder)) return refuse("is not a regular file");
   place.output = std::filesystem::canonical(place.output, error);
   if (error) return refuse("is a link that leads nowhere");
   return place;
@@ -87,10 +89,8 @@ Result<std::filesystem::path> write_named(fs::FileSystem& fs, const ReportPlace&
     PRECAST_TRY(staged.commit());
     return place.output;
   }
-  if (auto renamed = fs.rename_new(staged.temporary(), place.output); !renamed) {
-    if (fs::exists(fs, place.output)) return refuse_existing(place);
-    return std::unexpected(std::move(renamed).error());
-  }
+  PRECAST_TRY_ASSIGN(const bool written, put_in_place(fs, staged, place.output));
+  if (!written) return refuse_existing(place);
   return place.output;
 }
 

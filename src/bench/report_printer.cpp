@@ -16,11 +16,6 @@ std::string indented(TableRows rows) {
   return util::format_table(std::move(rows));
 }
 
-bool is_words(const Field& field) {
-  return field.kind == FieldKind::text || field.kind == FieldKind::flag || field.kind == FieldKind::values ||
-         field.kind == FieldKind::pairs;
-}
-
 std::string markdown_cell(const std::string& value) {
   std::string cell;
   for (const char character : util::escape_to_line(value)) {

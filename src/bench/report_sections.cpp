@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "bench/statistics.hpp"
+#include "util/text.hpp"
 
 namespace precast::bench {
 namespace {
@@ -96,6 +97,11 @@ Fields<AdapterUse> adapter_fields() {
 }
 
 }  // namespace
+
+std::optional<std::string> if_any(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  return util::escape_invalid_utf8(text);
+}
 
 Fields<MemorySection> memory_fields() {
   Fields<MemorySection> fields;

@@ -89,6 +89,9 @@ struct MethodSection {
   std::optional<std::string> interrupted;  // after how much of what was to be measured
 };
 
+// nullopt for an empty text; bytes that are not UTF-8 escaped.
+[[nodiscard]] std::optional<std::string> if_any(const std::string& text);
+
 [[nodiscard]] Fields<MemorySection> memory_fields();
 [[nodiscard]] Fields<HwMonitorSection> hw_monitor_fields();
 [[nodiscard]] Fields<PrecastSection> precast_fields();

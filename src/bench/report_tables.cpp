@@ -111,6 +111,11 @@ bool is_list(const Field& field) {
   return field.kind == FieldKind::rows || field.kind == FieldKind::durations;
 }
 
+bool is_words(const Field& field) {
+  return field.kind == FieldKind::text || field.kind == FieldKind::flag || field.kind == FieldKind::values ||
+         field.kind == FieldKind::pairs;
+}
+
 std::string with_unit(const std::string& label, const Field& field) {
   return field.unit.empty() ? label : fmt::format("{} ({})", label, field.unit);
 }

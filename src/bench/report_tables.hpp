@@ -27,6 +27,7 @@ struct ReportSection {
 // A value with the decimals of its kind, without its unit; "" for null and lists.
 [[nodiscard]] std::string shown_value(const Field& field, const Json& value);
 [[nodiscard]] bool is_list(const Field& field);
+[[nodiscard]] bool is_words(const Field& field);                                    // its value is no number
 [[nodiscard]] std::string with_unit(const std::string& label, const Field& field);  // "load (ms)"
 [[nodiscard]] std::string or_dash(const std::string& value);
 

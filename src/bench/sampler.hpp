@@ -27,8 +27,8 @@ class Span {
     return begin_ ? std::optional(end_ - *begin_) : std::nullopt;
   }
   [[nodiscard]] std::optional<double> length_ms() const {
-    if (!begin_) return std::nullopt;
-    return std::chrono::duration<double, std::milli>(end_ - *begin_).count();
+    const auto whole = length();
+    return whole ? std::optional(std::chrono::duration<double, std::milli>(*whole).count()) : std::nullopt;
   }
 
  private:

@@ -7,6 +7,7 @@
 // (Hyndman and Fan's type 7). Free-threaded.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -30,6 +31,16 @@ struct Summary {
   std::optional<double> variation;  // coefficient of variation: std / |mean|; no mean of 0
   std::string note;  // which percentiles n is too small for ("3 samples are too few for p90, ..."), or empty
 };
+
+// The numbers of a Summary that reports have, by their names there.
+struct Statistic {
+  const char* name;
+  std::optional<double> Summary::* member;
+};
+inline constexpr std::array kStatistics = {Statistic{"mean", &Summary::mean}, Statistic{"std", &Summary::std},
+                                           Statistic{"min", &Summary::min},   Statistic{"max", &Summary::max},
+                                           Statistic{"p50", &Summary::p50},   Statistic{"p90", &Summary::p90},
+                                           Statistic{"p95", &Summary::p95},   Statistic{"p99", &Summary::p99}};
 
 // Samples that are not finite are left out.
 [[nodiscard]] Summary summarise(std::span<const double> samples);

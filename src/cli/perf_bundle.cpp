@@ -116,10 +116,9 @@ int perf_bundle(Context& context, const PerfOptions& options, PerfOutput& output
   if (const auto stopped = interruption(*report)) {
     context.output.warn("interrupted " + *stopped + ": the report is of those");
   }
-  const std::vector<bench::Field> fields = descriptions(bench::genai_fields());
   const int code = output.show({.name = report->benchmark_info.model_id,
-                                .print = [&](bench::ReportFormat format) { return print_report(*report, format); },
-                                .fields = &fields});
+                                .document = to_json(bench::genai_fields(), *report),
+                                .fields = descriptions(bench::genai_fields())});
   if (code != kDone) return code;
   return report->interrupted || context.cancel.cancelled() ? kInterrupted : kDone;
 }

@@ -68,13 +68,11 @@ Result<bench::OrtMeasureOptions> measure_options(Context& context, const PerfOpt
   return measure;
 }
 
-// What deletes private generations on return; sessions are kept until the process ends.
-struct Opened {
-  std::vector<std::shared_ptr<session::PreparedSession>> sessions;
-  std::vector<session::PreparedSession::PrivateOwner> owners;
-};
+// What deletes private generations on return; the sessions are kept until the process ends.
+using PrivateOwners = std::vector<session::PreparedSession::PrivateOwner>;
 
-Result<bench::OrtMeasurement> measure(Context& context, const bench::OrtMeasureOptions& options, Opened& opened) {
+Result<bench::OrtMeasurement> measure(Context& context, const bench::OrtMeasureOptions& options,
+                                      PrivateOwners& owners) {
   if (options.targets.size() == 1) context.look_only_for(options.targets.front().request.target.ep);
   const compile::Request& first = options.targets.front().request;
   const bool compile = options.targets.front().info.compile;
@@ -89,7 +87,7 @@ Result<bench::OrtMeasurement> measure(Context& context, const bench::OrtMeasureO
         PRECAST_TRY_ASSIGN(auto native, open_model(context, *resolver, target.request, target.info.compile));
         auto session = std::make_shared<session::PreparedSession>(std::move(native));
         context.keep_until_exit(session);
-        opened.owners.push_back(session->take_private_owner());
+        owners.push_back(session->take_private_owner());
         return session;
       },
       .since_start_ms = [&] { return context.elapsed_ms(); },
@@ -146,29 +144,20 @@ std::optional<Error> first_error(const bench::OrtMeasurement& measured) {
   return measured.check_error ? measured.check_error : measured.tracing_error;
 }
 
-int show(Context& context, PerfOutput& output, bench::OrtMeasurement measured, std::uint64_t seed) {
-  const std::string name = measured.reports.front().benchmark_info.model_id;
-  const int wanted = measured_code(measured, context);
-  const std::optional<Error> error = first_error(measured);
-  int code = kDone;
-  if (measured.reports.size() == 1) {
-    const std::vector<bench::Field> fields = descriptions(bench::ort_fields());
-    const bench::OrtReport& report = measured.reports.front();
-    code = output.show({.name = name,
-                        .print = [&](bench::ReportFormat format) { return print_report(report, format); },
-                        .fields = &fields},
-                       error);
-  } else {
-    const std::vector<bench::Field> fields = descriptions(bench::comparison_fields());
+PerfReport report_of(bench::OrtMeasurement measured, std::uint64_t seed) {
+  PerfReport report{.name = measured.reports.front().benchmark_info.model_id};
+  report.comparison = measured.reports.size() > 1;
+  if (report.comparison) {
     bench::OrtComparison comparison{
-        .targets = std::move(measured.reports), .ratios = {}, .hw_monitor = measured.hw_monitor};
+        .targets = std::move(measured.reports), .ratios = {}, .hw_monitor = std::move(measured.hw_monitor)};
     comparison.ratios = compare_targets(comparison.targets, seed);
-    code = output.show({.name = name,
-                        .print = [&](bench::ReportFormat format) { return print_report(comparison, format); },
-                        .fields = &fields},
-                       error);
+    report.document = to_json(bench::comparison_fields(), comparison);
+    report.fields = descriptions(bench::comparison_fields());
+  } else {
+    report.document = to_json(bench::ort_fields(), measured.reports.front());
+    report.fields = descriptions(bench::ort_fields());
   }
-  return code != kDone ? code : wanted;
+  return report;
 }
 
 }  // namespace
@@ -176,15 +165,18 @@ int show(Context& context, PerfOutput& output, bench::OrtMeasurement measured, s
 int perf_model(Context& context, const PerfOptions& options, PerfOutput& output) {
   const auto wanted = measure_options(context, options);
   if (!wanted) return report_error(context, "perf", wanted.error());
-  Opened opened;
-  auto measured = measure(context, *wanted, opened);
+  PrivateOwners owners;
+  auto measured = measure(context, *wanted, owners);
   if (!measured) return report_error(context, "perf", measured.error());
   const auto& only = measured->reports.front();
   if (measured->reports.size() == 1 && only.error && !context.cancel.cancelled()) {
     return report_error(context, "perf", *only.error);
   }
   say(context, *measured);
-  return show(context, output, std::move(*measured), options.input.seed);
+  const int wanted_code = measured_code(*measured, context);
+  const std::optional<Error> error = first_error(*measured);
+  const int code = output.show(report_of(std::move(*measured), options.input.seed), error);
+  return code != kDone ? code : wanted_code;
 }
 
 }  // namespace precast::cli

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/html_page.hpp"
+#include "bench/ort_report.hpp"
+#include "bench/report_printer.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/result_json.hpp"
 #include "util/text.hpp"
@@ -36,6 +38,10 @@ nlohmann::json path_or_null(const Result<std::filesystem::path>& path) {
 
 }  // namespace
 
+std::string PerfReport::print(bench::ReportFormat format) const {
+  return comparison ? bench::print_comparison(document, format) : bench::print(fields, document, format);
+}
+
 bench::ReportPlace PerfOutput::place(const std::string& name) const {
   bench::ReportPlace place = bench::place_from_environment();
   place.output = options_.output;
@@ -63,9 +69,7 @@ Result<void> PerfOutput::check() {
   }
   PRECAST_TRY(bench::check_report_place(context_.file_system(), place("model")));
   if (options_.html.empty()) return {};
-  if (!bench::has_html()) {
-    if (auto page = bench::print_html({}, bench::Json::object()); !page) return std::unexpected(page.error());
-  }
+  PRECAST_TRY(bench::check_html());
   return bench::check_report_place(context_.file_system(), html_place("model"));
 }
 
@@ -76,8 +80,7 @@ Result<std::filesystem::path> PerfOutput::write(const PerfReport& report) {
 
 Result<std::filesystem::path> PerfOutput::write_html(const PerfReport& report) {
   if (options_.html.empty()) return std::filesystem::path();
-  const auto json = bench::Json::parse(report.print(bench::ReportFormat::json));
-  PRECAST_TRY_ASSIGN(const std::string page, bench::print_html(*report.fields, json));
+  PRECAST_TRY_ASSIGN(const std::string page, bench::print_html(report.fields, report.document));
   return bench::write_report(context_.file_system(), util::Clock::system(), html_place(report.name), page);
 }
 
@@ -88,7 +91,7 @@ void PerfOutput::print(const PerfReport& report, const Result<std::filesystem::p
     return;
   }
   nlohmann::json json = document("perf");
-  json["report"] = nlohmann::json::parse(report.print(bench::ReportFormat::json));
+  json["report"] = report.document;
   json["report_path"] = path_or_null(written);
   json["html_path"] = path_or_null(html);
   for (const auto* file : {&written, &html}) {

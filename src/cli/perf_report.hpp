@@ -1,7 +1,6 @@
 // Where the reports of `perf` go: files and stdout.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,11 +11,12 @@
 
 namespace precast::cli {
 
-// A report in any format.
 struct PerfReport {
-  std::string name;  // of the model or bundle: the default file's folder
-  std::function<std::string(bench::ReportFormat)> print;
-  const std::vector<bench::Field>* fields = nullptr;  // that describe its JSON
+  std::string name;                  // of the model or bundle: the default file's folder
+  bench::Json document;              // all of it: what is printed and drawn is made of this
+  std::vector<bench::Field> fields;  // that describe the document
+  bool comparison = false;
+  [[nodiscard]] std::string print(bench::ReportFormat format) const;
 };
 
 class PerfOutput {

@@ -6,6 +6,7 @@
 
 #include "bench/model_check.hpp"
 #include "bench/model_run.hpp"
+#include "bench/ort_report_parts.hpp"
 #include "bench/tensor_files.hpp"
 #include "cli/bundle_path.hpp"
 #include "cli/command.hpp"
@@ -66,35 +67,6 @@ json output_json(const ort::Output& output) {
   result["max"] = number(summary.max);
   result["mean"] = number(summary.mean);
   return result;
-}
-
-json checked_json(const std::vector<bench::CheckedOutput>& checked) {
-  json outputs = json::array();
-  for (const bench::CheckedOutput& one : checked) {
-    const tensor::Difference& difference = one.difference;
-    const bool compared = difference.compared > 0;
-    const std::string why = difference.why();
-    outputs.push_back({{"name", util::escape_invalid_utf8(one.name)},
-                       {"ok", difference.agrees()},
-                       {"reason", why.empty() ? json(nullptr) : json(why)},
-                       {"scale", compared ? number(difference.scale) : json(nullptr)},
-                       {"max_abs", compared ? number(difference.max_abs) : json(nullptr)},
-                       {"max_rel", compared ? number(difference.max_rel) : json(nullptr)},
-                       {"cosine", compared ? number(difference.cosine) : json(nullptr)},
-                       {"compared", difference.compared},
-                       {"not_finite", difference.not_finite}});
-  }
-  return outputs;
-}
-
-json check_json(const Answer& answer) {
-  if (!answer.checked) return nullptr;
-  const bench::ModelCheck& check = *answer.checked;
-  return {{"ok", check.ok()},
-          {"reference", "CPUExecutionProvider"},
-          {"outputs", checked_json(check.outputs)},
-          {"expected_source", check.expected_source ? json(path_text(*check.expected_source)) : json(nullptr)},
-          {"expected_outputs", checked_json(check.expected_outputs)}};
 }
 
 json nodes_json(const session::PreparedSession& session) {
@@ -209,7 +181,7 @@ int run_model(Context& context, const Options& options) {
     document["outputs"] = json::array();
     for (const ort::Output& output : answer->run.outputs) document["outputs"].push_back(output_json(output));
     document["provider_nodes"] = nodes_json(*session);
-    document["check"] = check_json(*answer);
+    document["check"] = answer->checked ? json(bench::to_json(bench::check_fields(), *answer->checked)) : json(nullptr);
     context.output.machine_json(document);
   }
   return answer->wrong() ? kFailed : kDone;

@@ -1,7 +1,6 @@
 #include "session/prepared_session.hpp"
 
 #include "compile/cache_options.hpp"
-#include "util/text.hpp"
 #include "util/time.hpp"
 #include "util/try.hpp"
 
