@@ -13,14 +13,13 @@
 #include <nlohmann/json.hpp>
 
 #include "measure.hpp"
+#include "places.hpp"
 
 namespace precast::bench {
 namespace {
 
 namespace stdfs = std::filesystem;
 
-const stdfs::path kBin = stdfs::path(PRECAST_BINARY_DIR) / "bin";
-const stdfs::path kDeps = PRECAST_DEPS_DIR;
 const stdfs::path kFolder = stdfs::path(PRECAST_BINARY_DIR) / "bench-genai";
 constexpr const char* kPrompt = "The quick brown fox jumps over the lazy dog";
 
@@ -29,9 +28,8 @@ struct Ep {
   std::string name;
   stdfs::path library;
 };
-const Ep kOpenvino{"openvino", "OpenVINOExecutionProvider",
-                   kDeps / "eps/openvino/onnxruntime_ep_openvino/libonnxruntime_providers_openvino_plugin.so"};
-const Ep kQnn{"qnn", "QNNExecutionProvider", kDeps / "eps/qnn/onnxruntime_qnn/libonnxruntime_providers_qnn.so"};
+const Ep kOpenvino{"openvino", "OpenVINOExecutionProvider", kOpenvinoLibrary};
+const Ep kQnn{"qnn", "QNNExecutionProvider", kQnnLibrary};
 
 std::map<std::string, std::string> environment() {
   return {{"ORT_DISABLE_TELEMETRY", "1"},
@@ -52,8 +50,7 @@ std::string context_length(const stdfs::path& bundle) {
 }
 
 Program minimal(const stdfs::path& folder, int tokens, int rounds, const Ep* ep) {
-  Program program{{(kBin / "precast-bench-minimal-genai").native(),
-                   stdfs::canonical(kDeps / "ort/lib/libonnxruntime.so.1").native(),
+  Program program{{(kBin / "precast-bench-minimal-genai").native(), ort_library().native(),
                    (kDeps / "genai/onnxruntime_genai_core/bin/libonnxruntime-genai.so").native(), folder.native(),
                    kPrompt, std::to_string(tokens), std::to_string(rounds), context_length(folder)},
                   environment()};
@@ -115,7 +112,7 @@ Pairs interleave(int pairs, const Program& ours, const Program& theirs, const st
 }
 
 void print_row(const std::string& what, const Pairs& pairs, const char* unit) {
-  const Ratio r = compare(pairs.ours, pairs.theirs);
+  const Comparison r = compare(pairs.ours, pairs.theirs);
   std::printf("| %s | %.1f %s | %.1f %s | %.3f | %.3f-%.3f | %+.1f |\n", what.c_str(), r.theirs, unit, r.ours, unit,
               r.ratio, r.low, r.high, r.extra);
   std::fflush(stdout);
@@ -227,11 +224,5 @@ void everything(int argc, char** argv) {
 }  // namespace precast::bench
 
 int main(int argc, char** argv) {
-  try {
-    precast::bench::everything(argc, argv);
-    return 0;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "precast-bench-genai: %s\n", e.what());
-    return 1;
-  }
+  return precast::bench::run_to_end("precast-bench-genai", [=] { precast::bench::everything(argc, argv); });
 }

@@ -16,6 +16,7 @@
 
 #include "measure.hpp"
 #include "model_generator/model_generator.hpp"
+#include "places.hpp"
 
 namespace precast::bench {
 namespace {
@@ -43,36 +44,25 @@ struct Settings {
   std::string only;  // one of hits, together, misses; empty: all
 };
 
-const stdfs::path kBin = stdfs::path(PRECAST_BINARY_DIR) / "bin";
-const stdfs::path kDeps = PRECAST_DEPS_DIR;
-
 Options environment(const Settings& settings) {
   return {{"ORT_DISABLE_TELEMETRY", "1"},
           {"PRECAST_ASSUME_CPU_VENDOR", "intel"},
           {"PRECAST_CACHE_DIR", (settings.folder / "store").native()}};
 }
 
-stdfs::path ort_library() {
-  return stdfs::canonical(kDeps / "ort/lib/libonnxruntime.so.1");
-}
-
 Ep openvino() {
-  return {"openvino",
-          "OpenVINOExecutionProvider",
-          kDeps / "eps/openvino/onnxruntime_ep_openvino/libonnxruntime_providers_openvino_plugin.so",
-          {}};
+  return {"openvino", "OpenVINOExecutionProvider", kOpenvinoLibrary, {}};
 }
 
 Ep qnn() {
-  const stdfs::path folder = kDeps / "eps/qnn/onnxruntime_qnn";
   return {"qnn",
           "QNNExecutionProvider",
-          folder / "libonnxruntime_providers_qnn.so",
+          kQnnLibrary,
           {{"soc_model", "60"},
            {"htp_arch", "73"},
            {"enable_htp_fp16_precision", "1"},
            {"htp_graph_finalization_optimization_mode", "0"},
-           {"backend_path", (folder / "libQnnHtp.so").native()}}};
+           {"backend_path", (kQnnFolder / "libQnnHtp.so").native()}}};
 }
 
 Program resolve(const Settings& settings, const Ep& ep, const stdfs::path& model, bool rebuild) {
@@ -136,7 +126,7 @@ std::vector<Source> sources(const Settings& settings, const Ep& ep) {
   return all;
 }
 
-void print_row(const std::string& ep, const std::string& label, const char* what, const Ratio& r, double memory) {
+void print_row(const std::string& ep, const std::string& label, const char* what, const Comparison& r, double memory) {
   std::printf("| %s | %s | %s | %.1f | %.1f | %.3f | %.3f-%.3f | %+.1f | %+.1f |\n", ep.c_str(), label.c_str(), what,
               r.theirs, r.ours, r.ratio, r.low, r.high, r.extra, memory);
   std::fflush(stdout);
@@ -238,7 +228,7 @@ void together(const Settings& settings, const Ep& ep) {
     b.push_back(run_at_once(theirs, 8));
     if (i % 2 != 0) a.push_back(run_at_once(ours, 8));
   }
-  const Ratio r = compare(a, b);
+  const Comparison r = compare(a, b);
   std::printf("| %s | %s | %.1f | %.1f | %.3f | %.3f-%.3f |\n", ep.alias.c_str(), source.label.c_str(), r.theirs,
               r.ours, r.ratio, r.low, r.high);
 }
@@ -310,11 +300,6 @@ Settings parse(int argc, char** argv) {
 }  // namespace precast::bench
 
 int main(int argc, char** argv) {
-  try {
-    precast::bench::everything(precast::bench::parse(argc, argv));
-    return 0;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "precast-bench: %s\n", e.what());
-    return 1;
-  }
+  return precast::bench::run_to_end("precast-bench",
+                                    [=] { precast::bench::everything(precast::bench::parse(argc, argv)); });
 }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <random>
 #include <stdexcept>
 
 #include <sys/resource.h>
@@ -16,6 +16,9 @@
 #include <poll.h>
 #include <spawn.h>
 #include <unistd.h>
+
+#include "bench/ratio.hpp"
+#include "bench/statistics.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared by the program
 
@@ -130,12 +133,11 @@ double run_at_once(const Program& program, int count) {
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  return percentile(values, 0.5);
 }
 
-Ratio compare(const std::vector<double>& ours, const std::vector<double>& theirs) {
-  Ratio result;
+Comparison compare(const std::vector<double>& ours, const std::vector<double>& theirs) {
+  Comparison result;
   result.ours = median(ours);
   result.theirs = median(theirs);
   result.ratio = result.ours / result.theirs;
@@ -143,24 +145,20 @@ Ratio compare(const std::vector<double>& ours, const std::vector<double>& theirs
   differences.reserve(ours.size());
   for (std::size_t i = 0; i < ours.size(); ++i) differences.push_back(ours[i] - theirs[i]);
   result.extra = median(differences);
-  // Pairs are drawn together: what disturbed the machine disturbed both.
-  std::mt19937 random(1);
-  std::uniform_int_distribution<std::size_t> pick(0, ours.size() - 1);
-  std::vector<double> ratios;
-  for (int round = 0; round < 2000; ++round) {
-    std::vector<double> a;
-    std::vector<double> b;
-    for (std::size_t i = 0; i < ours.size(); ++i) {
-      const std::size_t at = pick(random);
-      a.push_back(ours[at]);
-      b.push_back(theirs[at]);
-    }
-    ratios.push_back(median(std::move(a)) / median(std::move(b)));
-  }
-  std::ranges::sort(ratios);
-  result.low = ratios[ratios.size() / 40];
-  result.high = ratios[ratios.size() - 1 - ratios.size() / 40];
+  const auto ratio = ratio_of_medians(ours, theirs, 1);
+  result.low = ratio ? ratio->ci95_low.value_or(result.ratio) : result.ratio;
+  result.high = ratio ? ratio->ci95_high.value_or(result.ratio) : result.ratio;
   return result;
+}
+
+int run_to_end(const char* program, const std::function<void()>& body) {
+  try {
+    body();
+    return 0;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s: %s\n", program, e.what());
+    return 1;
+  }
 }
 
 }  // namespace precast::bench

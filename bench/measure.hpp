@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,7 +26,7 @@ struct Sample {
 // Starts `count` of them at once and waits for all: the wall time of the whole.
 [[nodiscard]] double run_at_once(const Program& program, int count);
 
-struct Ratio {
+struct Comparison {
   double ours = 0;    // median
   double theirs = 0;  // median
   double ratio = 0;   // of the medians
@@ -33,7 +34,11 @@ struct Ratio {
   double high = 0;
   double extra = 0;  // median of the paired differences ours - theirs
 };
-[[nodiscard]] Ratio compare(const std::vector<double>& ours, const std::vector<double>& theirs);
+// Of as many as the other: pairs are drawn together, for what disturbed the machine disturbed both (bench/ratio.hpp).
+[[nodiscard]] Comparison compare(const std::vector<double>& ours, const std::vector<double>& theirs);
 [[nodiscard]] double median(std::vector<double> values);
+
+// A benchmark's exit code: 1 where `body` threw, with its words on stderr.
+[[nodiscard]] int run_to_end(const char* program, const std::function<void()>& body);
 
 }  // namespace precast::bench

@@ -16,14 +16,13 @@
 
 #include "measure.hpp"
 #include "model_generator/model_generator.hpp"
+#include "places.hpp"
 
 namespace precast::bench {
 namespace {
 
 namespace stdfs = std::filesystem;
 
-const stdfs::path kBin = stdfs::path(PRECAST_BINARY_DIR) / "bin";
-const stdfs::path kDeps = PRECAST_DEPS_DIR;
 const stdfs::path kFolder = stdfs::path(PRECAST_BINARY_DIR) / "bench-perf";
 const stdfs::path kTranscript = kFolder / "terminal";
 
@@ -42,8 +41,7 @@ struct Ep {
   stdfs::path library;  // empty: ORT's own
 };
 const Ep kCpu{"cpu", "CPUExecutionProvider", {}};
-const Ep kOpenvino{"openvino", "OpenVINOExecutionProvider",
-                   kDeps / "eps/openvino/onnxruntime_ep_openvino/libonnxruntime_providers_openvino_plugin.so"};
+const Ep kOpenvino{"openvino", "OpenVINOExecutionProvider", kOpenvinoLibrary};
 
 struct Input {
   std::string name;
@@ -150,11 +148,10 @@ Program perf(const Settings& settings, const Model& model, const Ep& ep, std::ve
 }
 
 Program minimal(const Settings& settings, const Model& model, const Ep& ep) {
-  Program program{
-      {(kBin / "precast-bench-minimal-perf").native(), stdfs::canonical(kDeps / "ort/lib/libonnxruntime.so.1").native(),
-       ep.name, ep.library.empty() ? "-" : ep.library.native(), model.path.native(), model.data().native(),
-       std::to_string(settings.warmup * model.times), std::to_string(settings.iterations * model.times)},
-      environment()};
+  Program program{{(kBin / "precast-bench-minimal-perf").native(), ort_library().native(), ep.name,
+                   ep.library.empty() ? "-" : ep.library.native(), model.path.native(), model.data().native(),
+                   std::to_string(settings.warmup * model.times), std::to_string(settings.iterations * model.times)},
+                  environment()};
   for (const Input& input : model.inputs) {
     program.command.insert(program.command.end(),
                            {input.name, input.limit > 0 ? "int64" : "float", joined(input.shape, "x")});
@@ -176,7 +173,7 @@ Program on_terminal(const Program& program, const std::string& rest) {
 struct Pairs {
   std::vector<Sample> ours;
   std::vector<Sample> theirs;
-  [[nodiscard]] Ratio of(const std::string& our_part, const std::string& their_part) const {
+  [[nodiscard]] Comparison of(const std::string& our_part, const std::string& their_part) const {
     return compare(parts(ours, our_part), parts(theirs, their_part));
   }
 
@@ -205,7 +202,7 @@ Pairs interleave(int pairs, const Program& ours, const Program& theirs) {
   return result;
 }
 
-std::string row(const Model& model, const Ep& ep, const Ratio& r) {
+std::string row(const Model& model, const Ep& ep, const Comparison& r) {
   char text[256];
   std::snprintf(text, sizeof text, "| %s | %s | %.4f | %.4f | %.4f | %.4f-%.4f | %+.1f |\n", model.label.c_str(),
                 ep.alias.c_str(), r.theirs, r.ours, r.ratio, r.low, r.high, r.extra * 1000);
@@ -339,11 +336,6 @@ void everything(const Settings& settings) {
 }  // namespace precast::bench
 
 int main(int argc, char** argv) {
-  try {
-    precast::bench::everything(precast::bench::parse(argc, argv));
-    return 0;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "precast-bench-perf: %s\n", e.what());
-    return 1;
-  }
+  return precast::bench::run_to_end("precast-bench-perf",
+                                    [=] { precast::bench::everything(precast::bench::parse(argc, argv)); });
 }
